@@ -1,0 +1,1 @@
+//! AG-UI wire types, observed on the official clients 0.0.59 and 1.0.0.

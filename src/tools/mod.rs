@@ -1,0 +1,1 @@
+//! Browser Tools: names and schemas.

@@ -1,0 +1,1 @@
+export { coreVersion } from 'dsh-ag-ui/native'
