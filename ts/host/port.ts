@@ -1,0 +1,142 @@
+/**
+ * The port between the gateway and whatever runs its agents. `dsh.ts` implements it for DeepSeek Harness; an
+ * application without DSH may implement it for agents of its own and put them behind the same gateway (N9).
+ *
+ * The vocabulary of durable records is DSH's session log (`turn/start`, `user/message`, `assistant/message`,
+ * `tool/call`, `tool/result`, ...), because every rule of the projection is stated over it. Records cross into Rust
+ * as JSON text, once each; only deltas of a live model attempt cross as bare strings.
+ *
+ * @module
+ */
+
+/** What the gateway knows about a thread before its agent exists. */
+export interface OpenAgentRequest {
+  /** Durable session id, derived from (tenant, user, thread). Safe as a file name; never a client's id. */
+  readonly sessionId: string
+  /** Absolute path of the thread's working directory. The Host creates it when missing. */
+  readonly workspace: string
+  /** Agent preset to compose a new session from; a resumed session keeps its own. */
+  readonly preset?: string
+}
+
+/** A Host that runs agents. */
+export interface AgentHost {
+  /**
+   * Resumes the session when it is persisted, creates it otherwise.
+   *
+   * `events` may be called from the moment the agent exists, always synchronously from the Host's own call stack;
+   * a receiver never calls back into the agent from there (a DSH session cannot append while it publishes).
+   *
+   * @throws When the session can be neither resumed nor created; nothing of it remains then.
+   */
+  open(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent>
+}
+
+/** One live agent, owned by the gateway until {@link HostAgent.dispose}. */
+export interface HostAgent {
+  /** The Host's own object, compared by identity in `ctx.agUi.identityFor(agent)`. */
+  readonly agent: object
+  /**
+   * The durable log as it was when the agent opened: a JSON array of {@link SessionRecord}, oldest first. Records
+   * that follow arrive through {@link AgentEvents.record}; none is missing or doubled.
+   */
+  readonly history: string
+  /**
+   * Queues messages for the agent, in order. With `wake` the last one opens a turn of its own and the others join
+   * it; without, all of them wait for the next step of the running turn.
+   */
+  deliver(messages: readonly HostMessage[], wake: boolean): void
+  /** Requests cancellation of the running turn and drops what is queued. No-op when idle. */
+  cancel(): void
+  /**
+   * Registers a Tool in this agent's own scope, visible to no other agent.
+   *
+   * @returns The function that takes the Tool back. A call in flight survives it.
+   * @throws When the Host refuses the definition.
+   */
+  registerTool(tool: HostTool): () => void
+  /** Names of the Tools that this agent inherits (global, preset), without those of {@link registerTool}. */
+  inheritedTools(): string[]
+  /** Aborts what runs, waits for Tool bodies, releases the agent. Idempotent; never rejects for a turn's failure. */
+  dispose(): Promise<void>
+}
+
+/** A user-role message for {@link HostAgent.deliver}. */
+export interface HostMessage {
+  /** Message id to keep through inbox, log and requests. The Host mints one when absent. */
+  readonly id?: string
+  readonly content: readonly { readonly type: 'text', readonly text: string }[]
+  /** Provenance: `{kind:'user'}` for the person's own words, a kind of ours for injected context. */
+  readonly source: { readonly kind: string, readonly [key: string]: unknown }
+}
+
+/** A Tool whose body lives in the gateway. */
+export interface HostTool {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments, object-rooted. */
+  readonly parameters: Record<string, unknown>
+  /** Whether calls of one step may run at the same time. Browser Tools say yes, the state Tool no. */
+  readonly concurrent: boolean
+  /**
+   * The body. Resolves with what the model sees and what the log keeps beside it; rejects with an `Error` whose
+   * message the model sees. Must settle soon after `signal` aborts.
+   */
+  execute(call: HostToolCall): Promise<HostToolResult>
+}
+
+export interface HostToolCall {
+  readonly callId: string
+  /** Parsed arguments, or the raw text where the model's JSON was broken. */
+  readonly arguments: unknown
+  readonly signal: AbortSignal
+}
+
+export interface HostToolResult {
+  /** What the model sees. */
+  readonly text: string
+  /** Presentation metadata, durable beside the result. */
+  readonly meta?: Record<string, unknown>
+}
+
+/** One durable event of the session log, with the card of a Tool call or result beside it. */
+export interface SessionRecord {
+  readonly type: string
+  readonly seq: number
+  readonly data: unknown
+  /**
+   * Of `tool/call` and `tool/result` only: the view that the executing scope's presenter gave. `null` where the
+   * Tool is known but has none (the gateway falls back to a generic card); absent where the Tool is unknown.
+   */
+  readonly card?: unknown
+}
+
+/**
+ * What a Host reports of one agent. All calls are synchronous and cheap. The order is the Host's: a durable record
+ * is reported after the deltas that it settles.
+ */
+export interface AgentEvents {
+  /** A durable record was appended: the JSON text of a {@link SessionRecord}. Records of types that the projection
+   * does not know may be left out. */
+  record(json: string): void
+  /** A model attempt begins. Its deltas follow, until {@link attemptEnd}. */
+  attemptStart(turn: number, step: number): void
+  /** Text of the attempt, as the model produces it. Never empty. */
+  text(delta: string): void
+  /** Reasoning of the attempt, as the model produces it. Never empty. */
+  reasoning(delta: string): void
+  /** Arguments of a call, as the model produces them; the first of a call carries its name and may have no delta. */
+  toolCall(callId: string, name: string | undefined, delta: string): void
+  /** The block that was open is complete. */
+  blockEnd(): void
+  /** The attempt is over: committed to the log as a message, or abandoned. */
+  attemptEnd(committed: boolean): void
+  /** A Tool's body starts or ends. Reported for every Tool; calls that policy refused have no body. */
+  body(callId: string, running: boolean): void
+  /** {@link HostAgent.inheritedTools} may have changed. */
+  toolsChanged(): void
+  /** The agent's status changed. `idle` means: no turn, and nothing queued to start one. */
+  status(status: 'idle' | 'running'): void
+  /** The agent was disposed by someone else. Nothing follows. */
+  gone(): void
+}
