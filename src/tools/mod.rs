@@ -1,7 +1,8 @@
 //! Browser Tools: what a client may declare, before a Host ever sees it. Pure: text in, values out.
 //!
 //! - [`name`]: which names a Tool may have
-//! - [`schema`]: the JSON Schema subset that DSH enforces, as a typed tree; reading it strictly
+//! - [`schema`]: the JSON Schema subset that DSH enforces, as a typed tree
+//! - `strict`: reading a schema that must be in the subset as it stands
 //! - `normalize`, `algebra`: bringing schemas from the field into that subset without weakening them (X8)
 //! - `validate`: arguments of a call against a schema
 //! - [`catalogue`]: the validated set of Tools of one request, and what changes from one set to the next
@@ -17,10 +18,10 @@ pub mod schema;
 
 mod algebra;
 mod json;
-mod keywords;
 mod normalize;
 mod path;
 mod report;
+mod strict;
 mod validate;
 
 pub use catalogue::{Catalogue, Changes, Limits, RawTool, Tool};

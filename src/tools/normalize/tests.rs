@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::super::schema::{Schema, SchemaError, Strictness};
+use crate::tools::schema::{Schema, SchemaError, Strictness};
 
 /// The normalised text, which must itself be in the subset.
 fn normal(text: &str) -> String {
