@@ -773,6 +773,7 @@ if (
   }
 }
 
-const { coreVersion } = nativeBinding
+const { NativeGateway, coreVersion } = nativeBinding
+export { NativeGateway }
 export { coreVersion }
 export const __napiBindingTarget = __napiLoadedBindingTarget
