@@ -53,6 +53,8 @@ export interface TestHost {
   readonly ctx: Context
   readonly adapter: ScriptedAdapter
   readonly home: string
+  /** The plugin that drives agents; unloading it disposes them all. */
+  readonly loop: Fiber
   /** Where its web server listens, without a trailing slash. */
   readonly url: string
   /** Stops the Host and removes the home that {@link bootHost} made. Idempotent. */
@@ -110,7 +112,7 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
   if (options.persistence !== 'none') {
     await ctx.plugin(JsonlSessionPersistence, { root: sessions, compression: 'none', writeBatchMaxDelayMs: 20 } as never)
   }
-  await ctx.plugin(AgentLoop, { agents: [] } as never)
+  const loop = await ctx.plugin(AgentLoop, { agents: [] } as never)
   await ctx.plugin(UserQuestionService)
   await ctx.plugin(ApprovalService, { policy: 'ask' })
   await ctx.plugin(LocalAttachmentStore, { dshHome: home } as never)
@@ -129,6 +131,7 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
     ctx,
     adapter,
     home,
+    loop,
     url: `http://127.0.0.1:${ctx.webServer.port}`,
     dispose: () => disposed ??= (async () => {
       await ctx.fiber.dispose()

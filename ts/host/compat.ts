@@ -92,8 +92,9 @@ export function sessionPreset(session: object): string | undefined {
  * @param error - What `agentPresets.mount` threw.
  */
 export function isPresetUnknown(error: unknown): boolean {
-  const { code, name } = (error ?? {}) as { code?: unknown, name?: unknown }
-  return name === 'UnknownPresetError' || code === 'agent-preset/not-found'
+  // A's `UnknownPresetError` does not set its name; its fields are what tells it from the others.
+  const { code, presetId, available } = (error ?? {}) as { code?: unknown, presetId?: unknown, available?: unknown }
+  return code === 'agent-preset/not-found' || typeof presetId === 'string' && Array.isArray(available)
 }
 
 /** The outcome of a Tool call as presenters take it. */
