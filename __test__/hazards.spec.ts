@@ -11,9 +11,9 @@ import type { TestContext } from 'node:test'
 import * as cordis from '@deepseek-ai/cordis'
 import { KNOWN_SESSION_EVENT_TYPES } from '@deepseek-ai/dsh-session'
 import type { ToolDefinition } from '@deepseek-ai/dsh-tools'
-import { bootHost, callTools, fail, mountPlugin, nextEvent, say } from './support/host.ts'
+import { bootHost, callTools, fail, mountPlugin, say } from './support/host.ts'
 import type { TestHost } from './support/host.ts'
-import { mountPort, openThread, ParkedTool, run, user } from './support/port.ts'
+import { dataOf, mountPort, openThread, ParkedTool, run, user } from './support/port.ts'
 import type { MountedPort, Thread } from './support/port.ts'
 
 async function boot(t: TestContext): Promise<{ host: TestHost, port: MountedPort }> {
@@ -37,8 +37,7 @@ const rawTool = (name: string, execute: ToolDefinition['execute'], rest: Partial
 })
 
 const resultText = (thread: Thread, position = 0) => {
-  const { message } = thread.log.records('tool/result')[position]?.data as
-    { message: { content: [{ content: [{ text: string }] }] } }
+  const { message } = dataOf<{ message: { content: [{ content: [{ text: string }] }] } }>(thread.log.records('tool/result')[position])
   return message.content[0].content[0].text
 }
 
@@ -208,7 +207,7 @@ test('hazard 9: a failed attempt leaves no message, a cancelled one does', async
   await run(thread, 'hi')
   assert.deepEqual(thread.log.records('assistant/message'), [])
   assert.deepEqual(thread.log.of('text', 'attemptEnd'), [['text', 'half a sen'], ['attemptEnd', false]])
-  const reason = (thread.log.records('turn/end')[0]?.data as { reason: { kind: string, error: { code: string } } }).reason
+  const reason = dataOf<{ reason: { kind: string, error: { code: string } } }>(thread.log.records('turn/end')[0]).reason
   assert.deepEqual([reason.kind, reason.error.code], ['error', 'SCRIPT_FAILED'])
 
   const since = thread.log.reports.length
@@ -217,7 +216,7 @@ test('hazard 9: a failed attempt leaves no message, a cancelled one does', async
   await thread.log.until(([name]) => name === 'text', since)
   thread.agent.cancel()
   await thread.log.untilIdle(since)
-  assert.equal((thread.log.records('assistant/message')[0]?.data as { interrupted?: true }).interrupted, true)
+  assert.equal(dataOf<{ interrupted?: true }>(thread.log.records('assistant/message')[0]).interrupted, true)
 })
 
 test('hazard 10: a log with a type of our own would never resume, so none is appended', async (t) => {
@@ -249,7 +248,7 @@ test('hazard 11: a source kind of our own is kept, stored and resumed', async (t
   await thread.agent.dispose()
   const again = await openThread(port, 'h11')
   const kept = again.history.find(({ data }) => (data as { id?: string }).id === 'ctx')
-  assert.deepEqual((kept?.data as { source: unknown }).source, source)
+  assert.deepEqual(dataOf<{ source: unknown }>(kept).source, source)
 })
 
 test('hazard 12: others may answer first', async (t) => {

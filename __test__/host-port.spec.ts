@@ -9,7 +9,7 @@ import { HostError } from 'dsh-ag-ui/host'
 import type { SessionRecord } from 'dsh-ag-ui/host'
 import { bootHost, callTools, cut, fail, mountPlugin, nextEvent, say, think } from './support/host.ts'
 import type { BootOptions, TestHost } from './support/host.ts'
-import { mountPort, openThread, ParkedTool, Recorder, run, user } from './support/port.ts'
+import { dataOf, mountPort, openThread, ParkedTool, Recorder, run, user } from './support/port.ts'
 import type { MountedPort, Thread } from './support/port.ts'
 
 /** Types that cross, of those that these tests cause. */
@@ -31,7 +31,7 @@ function assertExactlyOnce({ dsh, log, history }: Thread): void {
   assert.deepEqual(told, logged.map(({ seq, type, data }) => ({ seq, type, data: JSON.parse(JSON.stringify(data)) })))
 }
 
-const reasonOf = (record: SessionRecord | undefined) => (record?.data as { reason: { kind: string } }).reason.kind
+const reasonOf = (record: SessionRecord | undefined) => dataOf<{ reason: { kind: string } }>(record).reason.kind
 
 test('a session that nobody knows is created in its workspace', async (t) => {
   const { host, port } = await boot(t)
@@ -160,7 +160,7 @@ test('cancel keeps the text that was there, and drops what is queued', async (t)
   thread.agent.cancel()
   await thread.log.untilIdle()
   const [message] = thread.log.records('assistant/message')
-  assert.equal((message?.data as { interrupted?: boolean }).interrupted, true)
+  assert.equal(dataOf<{ interrupted?: boolean }>(message).interrupted, true)
   assert.deepEqual(thread.log.of('attemptEnd'), [['attemptEnd', true]])
   assert.equal(reasonOf(thread.log.records('turn/end')[0]), 'aborted')
   assert.equal(thread.dsh.inbox.hasPending, false)
@@ -200,7 +200,7 @@ test('a turn that a crash interrupted is closed in the history', async (t) => {
   const other = await boot(t, { home: host.home, sessions })
   const second = await openThread(other.port, 'crash')
   assert.deepEqual(second.history.slice(-4).map(({ type }) => type), ['tool/result', 'step/end', 'turn/end', 'session/end-seed'])
-  assert.equal((second.history.at(-4)?.data as { error: { code: string } }).error.code, 'TOOL_OUTCOME_UNKNOWN')
+  assert.equal(dataOf<{ error: { code: string } }>(second.history.at(-4)).error.code, 'TOOL_OUTCOME_UNKNOWN')
   assert.equal(reasonOf(second.history.at(-2)), 'interrupted')
   other.host.adapter.queue(say('back'))
   await run(second, user('still there?', 'm-2'))

@@ -8,7 +8,7 @@ import type { ToolDefinition } from '@deepseek-ai/dsh-tools'
 import type { SessionRecord } from 'dsh-ag-ui/host'
 import { bootHost, callTools, mountPlugin, say } from './support/host.ts'
 import type { BootOptions, TestHost } from './support/host.ts'
-import { mountPort, openThread, ParkedTool, run, user } from './support/port.ts'
+import { dataOf, mountPort, openThread, ParkedTool, run, user } from './support/port.ts'
 import type { MountedPort, Thread } from './support/port.ts'
 
 async function boot(t: TestContext, options: BootOptions = {}): Promise<{ host: TestHost, port: MountedPort }> {
@@ -37,7 +37,7 @@ const cards = (records: readonly SessionRecord[]) =>
   records.filter(({ type }) => type === 'tool/call' || type === 'tool/result').map(({ type, seq, card }) => ({ type, seq, card }))
 
 const textOf = (record: SessionRecord | undefined) =>
-  (record?.data as { message: { content: { content: { text: string }[] }[] } }).message.content[0]?.content[0]?.text
+  dataOf<{ message: { content: { content: { text: string }[] }[] } }>(record).message.content[0]?.content[0]?.text
 
 /** Starts a turn that calls Tools in parallel. */
 function call(thread: Thread, host: TestHost, ...calls: { id: string, name: string, args?: unknown }[]): void {
@@ -61,8 +61,8 @@ test('parallel calls are parked together, and their results commit in the model\
   await thread.log.untilIdle()
   const results = thread.log.records('tool/result')
   assert.deepEqual(results.map(textOf), ['one', 'two'])
-  assert.equal(Object.hasOwn(results[0]?.data as object, 'meta'), false)
-  assert.deepEqual((results[1]?.data as { meta: unknown }).meta, { shade: 'dark' })
+  assert.equal(Object.hasOwn(dataOf<object>(results[0]), 'meta'), false)
+  assert.deepEqual(dataOf<{ meta: unknown }>(results[1]).meta, { shade: 'dark' })
   assert.deepEqual(thread.log.of('body'),
     [['body', 'c1', true], ['body', 'c2', true], ['body', 'c2', false], ['body', 'c1', false]])
   assert.deepEqual(cards(thread.log.records()).map(({ card }) => card), [null, null, null, null])

@@ -139,6 +139,12 @@ export async function openThread(port: MountedPort, sessionId: string, preset?: 
   return { agent, dsh: agent.agent as Agent, log, history }
 }
 
+/** The data of a record that must be there. */
+export function dataOf<T>(record: SessionRecord | undefined): T {
+  if (record === undefined) throw new Error('there is no such record')
+  return record.data as T
+}
+
 /** Delivers messages with a wake and waits for the end of the turn. */
 export async function run(thread: Thread, ...messages: (string | HostMessage)[]): Promise<void> {
   const since = thread.log.reports.length

@@ -14,12 +14,12 @@ import { CardReader } from './cards.ts'
 import { ASSISTANT_CHUNK, ASSISTANT_STREAM, findParentScope, readEvents } from './compat.ts'
 import type { AssistantFrame, ChunkData, LoggedEvent, ParentScope } from './compat.ts'
 import { errorLabel, HostError } from './error.ts'
+import type { HostLogger } from './error.ts'
 import { HeldReports, SILENCE } from './outlet.ts'
 import type { AgentEvents, HostAgent, HostMessage, HostTool } from './port.ts'
 import { encodeHistory, encodeRecord } from './records.ts'
 import { sameNames, toDefinition } from './tools.ts'
 import type { OwnTool, ToolCatalog } from './tools.ts'
-import type { HostLogger } from './dsh.ts'
 
 /** What an agent shares with the others of its Host. */
 export interface AgentSurroundings {

@@ -15,14 +15,10 @@ import { DshAgent } from './agent.ts'
 import type { AgentSurroundings } from './agent.ts'
 import { isPresetUnknown, isSessionNotFound, sessionPreset } from './compat.ts'
 import { HostError } from './error.ts'
+import type { HostLogger } from './error.ts'
 import type { AgentEvents, AgentHost, HostAgent, OpenAgentRequest } from './port.ts'
 import { ToolCatalog } from './tools.ts'
 import { Workspaces } from './workspaces.ts'
-
-/** Where the adapter warns. It never logs content, only ids and error codes. */
-export interface HostLogger {
-  warn(message: string): void
-}
 
 /** How the Host's agents are made. */
 export interface DshHostOptions {

@@ -1,5 +1,5 @@
 /**
- * Errors of the port to the Host. Route on `code`, never on the message.
+ * Errors of the port to the Host, and how they are logged. Route on `code`, never on the message.
  *
  * @module
  */
@@ -48,4 +48,9 @@ export function errorLabel(error: unknown): string {
   const { code, name } = error as { code?: unknown, name?: unknown }
   if (typeof code === 'string') return code
   return typeof name === 'string' ? name : 'Error'
+}
+
+/** Where the adapter warns. It never logs content, only ids and error codes. */
+export interface HostLogger {
+  warn(message: string): void
 }

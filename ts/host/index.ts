@@ -6,7 +6,7 @@
 
 export * from './port.ts'
 export { createDshHost, DSH_HOST_SERVICES } from './dsh.ts'
-export type { DshHostOptions, HostLogger } from './dsh.ts'
+export type { DshHostOptions } from './dsh.ts'
 export { HostError } from './error.ts'
-export type { HostErrorCode } from './error.ts'
+export type { HostErrorCode, HostLogger } from './error.ts'
 export { FRONTEND_RESULT_ID } from './cards.ts'

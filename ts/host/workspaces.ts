@@ -6,7 +6,7 @@
 
 import type { Context } from '@deepseek-ai/cordis'
 import { errorLabel } from './error.ts'
-import type { HostLogger } from './dsh.ts'
+import type { HostLogger } from './error.ts'
 
 /** The part of the Host's `workspaceRegistry` that we use. */
 interface WorkspaceRegistry {
