@@ -131,9 +131,9 @@ export interface AgentEvents {
   reasoning(delta: string): void
   /** Arguments of a call, as the model produces them; the first of a call carries its name and may have no delta. */
   toolCall(callId: string, name: string | undefined, delta: string): void
-  /** The block that was open is complete. */
+  /** The block that was written last is complete. Not reported for a block that others interleave with and follow. */
   blockEnd(): void
-  /** The attempt is over: committed to the log as a message, or abandoned. */
+  /** The attempt is over: committed to the log as a message, whose record came just before, or abandoned. */
   attemptEnd(committed: boolean): void
   /** A Tool's body starts or ends. Reported for every Tool; calls that policy refused have no body. */
   body(callId: string, running: boolean): void
