@@ -773,6 +773,8 @@ if (
   }
 }
 
-const { coreVersion } = nativeBinding
+const { checkEventStream, coreVersion, parseRunAgentInput } = nativeBinding
+export { checkEventStream }
 export { coreVersion }
+export { parseRunAgentInput }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -9,6 +9,7 @@
 //! - `read`: the borrowing reader under the request types
 #![allow(clippy::module_name_repetitions)]
 
+pub mod check;
 pub mod content;
 pub mod event;
 pub mod event_type;
@@ -21,6 +22,7 @@ pub mod schema;
 pub mod sse;
 pub mod surrogate;
 
+pub use check::{Checker, Rule, Violation, check_event_stream};
 pub use content::{Content, Part, Source};
 pub use event::{
     ActivityMode, EncryptedTarget, Event, Interrupt, Interrupts, Outcome, SubagentOutcome, Tags,
@@ -35,3 +37,6 @@ pub use message::{
 };
 pub use request::{Context, Resume, ResumeStatus, RunAgentInput, State, Tool};
 pub use schema::validate_event;
+
+#[cfg(test)]
+mod tests;
