@@ -190,8 +190,9 @@ export interface AgUiUserMessage {
 }
 
 /**
- * Checks a whole stream, given as the JSON of an array of events, against the schema and the sequence rules of the official client 0.0.59, and for
- * a terminal event at its end (`missing-terminal`). Returns the first violation, or `null`.
+ * Checks a whole stream, given as the JSON of an array of events, against the schema and the sequence rules
+ * of the official client 0.0.59, and for a terminal event at its end (`missing-terminal`). Returns the first
+ * violation, or `null`.
  *
  * Throws an `Error` with `code` `'INVALID_EVENT_STREAM'` when the text is not the JSON of an array.
  */
@@ -201,9 +202,10 @@ export declare function checkEventStream(eventsJson: string): AgUiStreamViolatio
 export declare function coreVersion(): string
 
 /**
- * Reads a run request as the gateway does: the official 0.0.59 schema, more lenient where that is unambiguous (missing `tools` and `context`,
- * `null` for an optional member, shapes of 1.0). Returns the normalised input: known members only, no `null` for absent ones, a `null` state
- * left out, unpaired surrogates replaced by U+FFFD.
+ * Reads a run request as the gateway does: the official 0.0.59 schema, more lenient where that is
+ * unambiguous (missing `tools` and `context`, `null` for an optional member, shapes of 1.0). Returns the
+ * normalised input: known members only, no `null` for absent ones, a `null` state left out, unpaired
+ * surrogates replaced by U+FFFD.
  *
  * Throws an `Error` with `code` `'INVALID_AGUI_INPUT'` and `issues: AgUiIssue[]`.
  */

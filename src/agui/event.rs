@@ -1,7 +1,8 @@
 //! The events that a gateway emits, borrowed from where their text lives, and their encoding.
 //!
-//! [`Event::write_json`] writes `type` first, camelCase names, and no member for what is absent: `null` in place of an optional
-//! member is fatal for the 0.0.59 client (`RUN_FINISHED.outcome`, metadata, ...). Members whose type is "any" are always written, as 1.0 asks.
+//! [`Event::write_json`] writes `type` first, camelCase names, and no member for what is absent: `null` in
+//! place of an optional member is fatal for the 0.0.59 client (`RUN_FINISHED.outcome`, metadata, ...).
+//! Members whose type is "any" are always written, as 1.0 asks.
 
 use super::EventType;
 use super::json::{Json, ObjectWriter, write_array, write_string};
@@ -325,7 +326,8 @@ pub struct Tags<'a> {
     pub raw_event: Option<Json<'a>>,
     /// An object; merged key by key into the message or call that the event concerns.
     pub metadata: Option<Json<'a>>,
-    /// Attribution. Not on `RUN_*` and `MESSAGES_SNAPSHOT`, and not on `SUBAGENT_*`, which have a member of their own.
+    /// Attribution. Not on `RUN_*` and `MESSAGES_SNAPSHOT`, and not on `SUBAGENT_*`, which have a member of
+    /// their own.
     pub subagent_run_id: Option<&'a str>,
 }
 

@@ -1,4 +1,5 @@
-//! AG-UI wire types, observed on the official clients 0.0.59 and 1.0.0. Pure: bytes in, typed values or issues out.
+//! AG-UI wire types, observed on the official clients 0.0.59 and 1.0.0. Pure: bytes in, typed values or
+//! issues out.
 //!
 //! - [`request`], [`message`], [`content`]: the request body, borrowed from its bytes
 //! - [`event`], [`event_type`]: the events that a gateway emits, and the closed set of types

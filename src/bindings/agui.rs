@@ -17,7 +17,8 @@ const INVALID_AGUI_INPUT: &str = "INVALID_AGUI_INPUT";
 /// Code of the error for a text that is not the JSON of an array of events.
 const INVALID_EVENT_STREAM: &str = "INVALID_EVENT_STREAM";
 
-/// The normalised input as JSON text, or why there is none; becomes an object or a thrown `Error` on its way to JavaScript.
+/// The normalised input as JSON text, or why there is none; becomes an object or a thrown `Error` on its way
+/// to JavaScript.
 pub struct ParsedInput(Result<String, InputError>);
 
 /// One issue of a request.
@@ -43,9 +44,10 @@ pub struct AgUiStreamViolation {
     pub message: String,
 }
 
-/// Reads a run request as the gateway does: the official 0.0.59 schema, more lenient where that is unambiguous (missing `tools` and `context`,
-/// `null` for an optional member, shapes of 1.0). Returns the normalised input: known members only, no `null` for absent ones, a `null` state
-/// left out, unpaired surrogates replaced by U+FFFD.
+/// Reads a run request as the gateway does: the official 0.0.59 schema, more lenient where that is
+/// unambiguous (missing `tools` and `context`, `null` for an optional member, shapes of 1.0). Returns the
+/// normalised input: known members only, no `null` for absent ones, a `null` state left out, unpaired
+/// surrogates replaced by U+FFFD.
 ///
 /// Throws an `Error` with `code` `'INVALID_AGUI_INPUT'` and `issues: AgUiIssue[]`.
 #[napi(catch_unwind, ts_return_type = "AgUiRunAgentInput")]
@@ -54,8 +56,9 @@ pub fn parse_run_agent_input(body: &[u8]) -> ParsedInput {
     ParsedInput(RunAgentInput::parse(&body).map(|input| input.to_json()))
 }
 
-/// Checks a whole stream, given as the JSON of an array of events, against the schema and the sequence rules of the official client 0.0.59, and for
-/// a terminal event at its end (`missing-terminal`). Returns the first violation, or `null`.
+/// Checks a whole stream, given as the JSON of an array of events, against the schema and the sequence rules
+/// of the official client 0.0.59, and for a terminal event at its end (`missing-terminal`). Returns the first
+/// violation, or `null`.
 ///
 /// Throws an `Error` with `code` `'INVALID_EVENT_STREAM'` when the text is not the JSON of an array.
 #[napi(catch_unwind)]
@@ -95,7 +98,8 @@ impl ToNapiValue for ParsedInput {
     }
 }
 
-/// `JSON.parse` of the isolate: numbers beyond 2^53 and members named `__proto__` come out as in any other JavaScript program.
+/// `JSON.parse` of the isolate: numbers beyond 2^53 and members named `__proto__` come out as in any other
+/// JavaScript program.
 fn parse_json(env: &Env, json: &str) -> napi::Result<sys::napi_value> {
     let parse: Function<&str, Unknown> = env
         .get_global()?

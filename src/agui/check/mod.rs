@@ -1,7 +1,9 @@
-//! The rules of the official client 0.0.59 about the order of events (`ag-ui.md` §3.1, §3.2), as a value to feed a stream to.
+//! The rules of the official client 0.0.59 about the order of events (`ag-ui.md` §3.1, §3.2), as a value to
+//! feed a stream to.
 //!
-//! An event passes three stages, as it does there: the schema, the expansion of `*_CHUNK` events, and the sequence rules. On top of the
-//! client's rules a stream must end with a terminal event: the client takes a missing one for success (ag-ui#2300), a gateway must not.
+//! An event passes three stages, as it does there: the schema, the expansion of `*_CHUNK` events, and the
+//! sequence rules. On top of the client's rules a stream must end with a terminal event: the client takes a
+//! missing one for success (ag-ui#2300), a gateway must not.
 //!
 //! - `rule`: names of the rules
 //! - `step`: what the later stages need to know of an event
@@ -51,8 +53,9 @@ impl Broken {
 
 /// Checks a stream event by event.
 ///
-/// [`feed`](Self::feed), [`feed_json`](Self::feed_json) and [`feed_event`](Self::feed_event) take the next event in its three forms;
-/// [`finish`](Self::finish) tells whether the stream may end here. The first violation is final: everything after it answers with it again.
+/// [`feed`](Self::feed), [`feed_json`](Self::feed_json) and [`feed_event`](Self::feed_event) take the next
+/// event in its three forms; [`finish`](Self::finish) tells whether the stream may end here. The first
+/// violation is final: everything after it answers with it again.
 #[derive(Default)]
 pub struct Checker {
     fed: usize,

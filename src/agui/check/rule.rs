@@ -33,7 +33,8 @@ rules! {
     AfterRunFinished = "after-run-finished",
     /// Anything but `RUN_STARTED` after `RUN_ERROR`.
     AfterRunError = "after-run-error",
-    /// The stream ends while a run is active, or before any. Stricter than the client, which takes it for success.
+    /// The stream ends while a run is active, or before any. Stricter than the client, which takes it for
+    /// success.
     MissingTerminal = "missing-terminal",
     /// `TEXT_MESSAGE_START` of an open message.
     MessageOpen = "message-open",

@@ -7,7 +7,8 @@ use super::*;
 
 const SEQUENCES: &str = include_str!("../../../__test__/vectors/sequences.jsonl");
 
-/// Streams that the client takes although no terminal event came: it reports success (ag-ui#2300), a gateway must not.
+/// Streams that the client takes although no terminal event came: it reports success (ag-ui#2300), a gateway
+/// must not.
 const WITHOUT_TERMINAL: [&str; 4] = [
     "empty_stream",
     "start_only_no_terminal",

@@ -1,4 +1,5 @@
-//! The reader and the explanation of its refusals must accept the same bodies: random changes of the vector bodies, and of their text.
+//! The reader and the explanation of its refusals must accept the same bodies: random changes of the vector
+//! bodies, and of their text.
 
 use std::sync::LazyLock;
 
@@ -205,12 +206,24 @@ proptest! {
     }
 
     #[test]
+    fn strings_are_decoded_as_serde_does(text in any::<String>(), escaped in any::<bool>()) {
+        let mut string = serde_json::to_string(&text).unwrap();
+        if escaped {
+            let units: Vec<String> = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+            string = format!("\"{}\"", units.concat());
+        }
+        let body = format!(r#"{{"threadId":{string},"runId":"","messages":[]}}"#);
+        prop_assert_eq!(RunAgentInput::parse(body.as_bytes()).unwrap().thread_id, text);
+    }
+
+    #[test]
     fn on_any_text(body in "[\\{\\}\\[\\]\",:0-9a-z\\\\u]{0,40}") {
         agrees_or_lone_surrogate(&body)?;
     }
 }
 
-/// The reader looks for lone surrogates before it looks for syntax, so the two differ on those in name only: both refuse.
+/// The reader looks for lone surrogates before it looks for syntax, so the two differ on those in name only:
+/// both refuse.
 fn agrees_or_lone_surrogate(body: &str) -> Result<(), TestCaseError> {
     if crate::agui::surrogate::has_lone_surrogates(body.as_bytes()) {
         prop_assert!(RunAgentInput::parse(body.as_bytes()).is_err());

@@ -1,4 +1,5 @@
-//! `requests.jsonl`: verdicts, issue paths and normalised form of the 0.0.59 schema; and what the rows do not cover.
+//! `requests.jsonl`: verdicts, issue paths and normalised form of the 0.0.59 schema; and what the rows do not
+//! cover.
 
 use serde_json::{Value, json};
 
@@ -218,6 +219,14 @@ fn text_is_borrowed_unless_it_has_escapes() {
     assert!(
         matches!(&parts[0], Part::Media { source: Source::Url { value, mime_type: None }, .. } if value == "https://x")
     );
+}
+
+#[test]
+fn every_escape_is_decoded() {
+    let text = r#"{"threadId":"\"\\\/\b\f\n\r\t\u00e9\u4E2d\ud83d\ude00\u0041\uD83D\uDE00","runId":"x\u000012","messages":[]}"#;
+    let input = RunAgentInput::parse(text.as_bytes()).unwrap();
+    assert_eq!(input.thread_id, "\"\\/\u{8}\u{c}\n\r\té中😀A😀");
+    assert_eq!(input.run_id, "x\u{0}12");
 }
 
 #[test]
