@@ -8,13 +8,15 @@
 //! - `rule`: names of the rules
 //! - `step`: what the later stages need to know of an event
 //! - `lanes`: chunk expansion
-//! - `verify`: the sequence rules
+//! - `verify`, with `owners` and `thinking`: the sequence rules
 
 mod lanes;
+mod owners;
 mod rule;
 mod step;
 #[cfg(test)]
 mod tests;
+mod thinking;
 mod verify;
 
 use serde_json::Value;

@@ -1,10 +1,10 @@
 //! The sequence rules (`ag-ui.md` §3.1), applied after chunk expansion.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use serde_json::Value;
-
+use super::owners::{Owner, Owners, Seed, claim, owned, owner_name, same_owner};
 use super::step::{Action, Step};
+use super::thinking::Thinking;
 use super::{Broken, Rule};
 use crate::agui::EventType;
 
@@ -18,18 +18,6 @@ enum Phase {
     Failed,
 }
 
-/// The subagent that opened something; `None` is the parent agent.
-type Owner = Option<String>;
-
-/// Owners of everything that was seen in a run, kept after it is closed. Ids are unique within a kind only.
-#[derive(Debug, Default)]
-struct Owners {
-    messages: HashMap<String, Owner>,
-    tool_calls: HashMap<String, Owner>,
-    activities: HashMap<String, Owner>,
-    reasoning: HashMap<String, Owner>,
-}
-
 /// What is open in a run, in the order of opening.
 #[derive(Debug, Default)]
 struct RunState {
@@ -40,13 +28,6 @@ struct RunState {
     subagents: Vec<String>,
     ended_subagents: HashSet<String>,
     thinking: Thinking,
-}
-
-/// The deprecated thinking events know one open step with one open message, without ids.
-#[derive(Debug, Default)]
-struct Thinking {
-    step: bool,
-    message: bool,
 }
 
 #[derive(Debug, Default)]
@@ -423,101 +404,6 @@ impl RunState {
     }
 }
 
-/// Which owners a list of messages sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seed {
-    /// Those that are not known: the list is plain history.
-    Unknown,
-    /// All of them: the list replaces the history.
-    All,
-}
-
-impl Owners {
-    fn seed(&mut self, messages: &[Value], seed: Seed) {
-        for message in messages {
-            let text = |name: &str| message.get(name).and_then(Value::as_str);
-            let Some(id) = text("id") else { continue };
-            let owner = owned(text("subagentRunId"));
-            let kind = match text("role") {
-                Some("reasoning") => &mut self.reasoning,
-                Some("activity") => &mut self.activities,
-                _ => &mut self.messages,
-            };
-            put(kind, id, &owner, seed);
-            for call in message
-                .get("toolCalls")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
-                if let Some(id) = call.get("id").and_then(Value::as_str) {
-                    put(&mut self.tool_calls, id, &owner, seed);
-                }
-            }
-        }
-    }
-}
-
-fn put(owners: &mut HashMap<String, Owner>, id: &str, owner: &Owner, seed: Seed) {
-    if seed == Seed::All || !owners.contains_key(id) {
-        owners.insert(id.to_owned(), owner.clone());
-    }
-}
-
-impl Thinking {
-    fn step(&mut self, event_type: EventType) -> Result<(), Broken> {
-        let problem = match event_type {
-            EventType::ThinkingStart if self.step => {
-                "A thinking step is already in progress. End it with 'THINKING_END' first."
-            }
-            EventType::ThinkingStart => {
-                self.step = true;
-                return Ok(());
-            }
-            EventType::ThinkingEnd if !self.step => {
-                "No active thinking step found. A 'THINKING_START' event must be sent first."
-            }
-            EventType::ThinkingEnd => {
-                self.step = false;
-                return Ok(());
-            }
-            EventType::ThinkingTextMessageStart if !self.step => {
-                "A thinking step is not in progress. Create one with 'THINKING_START' first."
-            }
-            EventType::ThinkingTextMessageStart if self.message => {
-                "A thinking message is already in progress. Complete it with 'THINKING_TEXT_MESSAGE_END' first."
-            }
-            EventType::ThinkingTextMessageStart => {
-                self.message = true;
-                return Ok(());
-            }
-            EventType::ThinkingTextMessageEnd if self.message => {
-                self.message = false;
-                return Ok(());
-            }
-            EventType::ThinkingTextMessageEnd => {
-                "No active thinking message found. A 'THINKING_TEXT_MESSAGE_START' event must be sent first."
-            }
-            _ if self.message => return Ok(()),
-            _ => {
-                "No active thinking message found. Start a message with 'THINKING_TEXT_MESSAGE_START' first."
-            }
-        };
-        Err(Broken::new(
-            Rule::ThinkingOrder,
-            format!("Cannot send '{}' event: {problem}", event_type.as_str()),
-        ))
-    }
-}
-
-fn owned(tag: Option<&str>) -> Owner {
-    tag.map(str::to_owned)
-}
-
-fn owner_name(owner: &Owner) -> &str {
-    owner.as_deref().unwrap_or("(the parent agent)")
-}
-
 fn already_open(rule: Rule, name: &str, kind: &str, id: &str, end: &str) -> Broken {
     let message = format!(
         "Cannot send '{name}' event: A {kind} with ID '{id}' is already in progress. Complete it with '{end}' first."
@@ -530,37 +416,4 @@ fn not_open(rule: Rule, name: &str, kind: &str, id: &str, help: &str) -> Broken 
         rule,
         format!("Cannot send '{name}' event: No active {kind} found with ID '{id}'. {help}"),
     )
-}
-
-/// A tagged event must not disagree with the event that opened what it continues; an untagged one never does.
-fn same_owner(
-    owners: &HashMap<String, Owner>,
-    name: &str,
-    tag: Option<&str>,
-    kind: &str,
-    id: &str,
-) -> Result<(), Broken> {
-    match (tag, owners.get(id)) {
-        (Some(tag), Some(owner)) if owner.as_deref() != Some(tag) => Err(Broken::new(
-            Rule::SubagentMismatch,
-            format!(
-                "Cannot send '{name}': subagentRunId '{tag}' does not match the {kind} '{id}' opener's subagent '{}'.",
-                owner_name(owner),
-            ),
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Opens something: its first opener owns it for the whole run.
-fn claim(
-    owners: &mut HashMap<String, Owner>,
-    name: &str,
-    tag: Option<&str>,
-    kind: &str,
-    id: &str,
-) -> Result<(), Broken> {
-    same_owner(owners, name, tag, kind, id)?;
-    owners.entry(id.to_owned()).or_insert_with(|| owned(tag));
-    Ok(())
 }
