@@ -773,7 +773,8 @@ if (
   }
 }
 
-const { NativeGateway, coreVersion } = nativeBinding
-export { NativeGateway }
+const { checkEventStream, coreVersion, parseRunAgentInput } = nativeBinding
+export { checkEventStream }
 export { coreVersion }
+export { parseRunAgentInput }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -1,6 +1,7 @@
 //! The only module that names napi. It converts types and forwards; the rules live in the pure rooms.
 #![allow(unsafe_code)]
 
+mod agui;
 mod gateway;
 mod hot;
 

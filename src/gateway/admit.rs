@@ -164,7 +164,8 @@ impl Gateway {
                 self.touch(now, thread_id);
                 return;
             };
-            let Some(Stage::Queued(body)) = self.runs.get_mut(&run).map(|run| &mut run.stage) else {
+            let Some(Stage::Queued(body)) = self.runs.get_mut(&run).map(|run| &mut run.stage)
+            else {
                 continue;
             };
             let body = std::mem::take(body);

@@ -6,7 +6,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::gateway::{
-    AgentStatus, BodyChange, CallDecision, CallHead, CallOutcome, Gateway, HostMessage, ThreadId, Token,
+    AgentStatus, BodyChange, CallDecision, CallHead, CallOutcome, Gateway, HostMessage, ThreadId,
+    Token,
 };
 
 /// What a model attempt does, chosen by the schedule.
@@ -61,7 +62,10 @@ enum CallState {
 
 impl SimAgent {
     pub(super) fn new(thread: ThreadId, log: Vec<String>) -> Self {
-        let turns = log.iter().filter(|record| record.contains("\"turn/start\"")).count() as u64;
+        let turns = log
+            .iter()
+            .filter(|record| record.contains("\"turn/start\""))
+            .count() as u64;
         Self {
             thread,
             log,
@@ -85,13 +89,25 @@ impl SimAgent {
         let Some(turn) = &self.turn else {
             return self.running || !self.next_turn.is_empty();
         };
-        let running = turn.calls.iter().any(|call| matches!(call.state, CallState::Running));
-        let first = turn.calls.iter().find(|call| !matches!(call.state, CallState::Committed));
+        let running = turn
+            .calls
+            .iter()
+            .any(|call| matches!(call.state, CallState::Running));
+        let first = turn
+            .calls
+            .iter()
+            .find(|call| !matches!(call.state, CallState::Committed));
         let commits = first.is_none_or(|call| matches!(call.state, CallState::Over(_)));
         self.cancelled || running || commits
     }
 
-    pub(super) fn deliver(&mut self, now: Instant, gateway: &mut Gateway, messages: Vec<HostMessage>, wake: bool) {
+    pub(super) fn deliver(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        messages: Vec<HostMessage>,
+        wake: bool,
+    ) {
         self.next_step.extend(messages);
         if wake && let Some(last) = self.next_step.pop() {
             self.next_turn.push_back(last);
@@ -101,14 +117,17 @@ impl SimAgent {
 
     /// Whether a body of the agent waits under this token.
     pub(super) fn waits_for(&self, token: Token) -> bool {
-        self.turn.iter().flat_map(|turn| &turn.calls).any(
-            |call| matches!(call.state, CallState::Parked(parked) if parked == token),
-        )
+        self.turn
+            .iter()
+            .flat_map(|turn| &turn.calls)
+            .any(|call| matches!(call.state, CallState::Parked(parked) if parked == token))
     }
 
     /// Whether calls of a step are under way.
     pub(super) fn is_calling(&self) -> bool {
-        self.turn.as_ref().is_some_and(|turn| !turn.calls.is_empty())
+        self.turn
+            .as_ref()
+            .is_some_and(|turn| !turn.calls.is_empty())
     }
 
     pub(super) fn cancel(&mut self) {
@@ -128,7 +147,13 @@ impl SimAgent {
     }
 
     /// Takes one step of the agent loop.
-    pub(super) fn step(&mut self, now: Instant, gateway: &mut Gateway, answer: Answer, tokens: &mut u32) {
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        answer: Answer,
+        tokens: &mut u32,
+    ) {
         if std::mem::take(&mut self.cancelled) {
             self.abort(now, gateway);
             return;
@@ -188,7 +213,8 @@ impl SimAgent {
             Answer::Retry => gateway.handle_attempt_abandoned(now, self.thread),
             Answer::Fail => {
                 gateway.handle_attempt_abandoned(now, self.thread);
-                let error = json!({"kind":"error","error":{"code":"SIM","message":"provider says no"}});
+                let error =
+                    json!({"kind":"error","error":{"code":"SIM","message":"provider says no"}});
                 self.end_turn(now, gateway, error);
             }
             Answer::Calls(names) => {
@@ -211,7 +237,13 @@ impl SimAgent {
         }
     }
 
-    fn commit(&mut self, now: Instant, gateway: &mut Gateway, text: &str, calls: &[(String, String)]) {
+    fn commit(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        text: &str,
+        calls: &[(String, String)],
+    ) {
         let turn = self.turn.as_ref().unwrap();
         let mut content = vec![json!({"type":"text","text":text})];
         content.extend(calls.iter().map(
@@ -221,7 +253,13 @@ impl SimAgent {
         self.record(now, gateway, "assistant/message", data);
     }
 
-    fn dispatch(&mut self, now: Instant, gateway: &mut Gateway, calls: Vec<(String, String)>, tokens: &mut u32) {
+    fn dispatch(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        calls: Vec<(String, String)>,
+        tokens: &mut u32,
+    ) {
         for (id, name) in calls {
             let turn = self.turn.as_ref().unwrap();
             let data = json!({"turn":turn.number,"step":turn.step,"callId":id,"name":name,"arguments":"{\"a\":1}"});
@@ -248,7 +286,11 @@ impl SimAgent {
     /// Ends one running body, and commits the results that are ready, in model order.
     fn advance_calls(&mut self, now: Instant, gateway: &mut Gateway) {
         let turn = self.turn.as_mut().unwrap();
-        if let Some(call) = turn.calls.iter_mut().find(|call| matches!(call.state, CallState::Running)) {
+        if let Some(call) = turn
+            .calls
+            .iter_mut()
+            .find(|call| matches!(call.state, CallState::Running))
+        {
             call.state = CallState::Over(Ok(("done".into(), None)));
             let id = call.id.clone();
             gateway.handle_body(now, self.thread, &id, BodyChange::Ended);
@@ -269,7 +311,11 @@ impl SimAgent {
             self.record_result(now, gateway, number, step, &id, result);
         }
         let turn = self.turn.as_mut().unwrap();
-        if turn.calls.iter().all(|call| matches!(call.state, CallState::Committed)) {
+        if turn
+            .calls
+            .iter()
+            .all(|call| matches!(call.state, CallState::Committed))
+        {
             turn.calls.clear();
             turn.step += 1;
             let joined = std::mem::take(&mut self.next_step);
@@ -313,7 +359,11 @@ impl SimAgent {
         for id in open {
             self.record_result(now, gateway, number, step, &id, Err("aborted".into()));
         }
-        self.end_turn(now, gateway, json!({"kind":"aborted","reason":{"kind":"user"}}));
+        self.end_turn(
+            now,
+            gateway,
+            json!({"kind":"aborted","reason":{"kind":"user"}}),
+        );
     }
 
     /// Every body that waits settles by the Host's own abort.
@@ -337,7 +387,12 @@ impl SimAgent {
 
     fn end_turn(&mut self, now: Instant, gateway: &mut Gateway, reason: Value) {
         let number = self.turn.take().map_or(self.turns, |turn| turn.number);
-        self.record(now, gateway, "turn/end", json!({"turn":number,"reason":reason}));
+        self.record(
+            now,
+            gateway,
+            "turn/end",
+            json!({"turn":number,"reason":reason}),
+        );
         if self.next_turn.is_empty() {
             self.set_running(now, gateway, false);
         }
@@ -346,7 +401,11 @@ impl SimAgent {
     fn set_running(&mut self, now: Instant, gateway: &mut Gateway, running: bool) {
         if self.running != running {
             self.running = running;
-            let status = if running { AgentStatus::Running } else { AgentStatus::Idle };
+            let status = if running {
+                AgentStatus::Running
+            } else {
+                AgentStatus::Idle
+            };
             gateway.handle_status(now, self.thread, status);
         }
     }
@@ -368,14 +427,20 @@ impl SimAgent {
     /// The log as a crash leaves it, with the repairs of a resume.
     pub(super) fn crash(mut self) -> Vec<String> {
         if let Some(turn) = self.turn.take() {
-            for call in turn.calls.iter().filter(|call| !matches!(call.state, CallState::Committed)) {
+            for call in turn
+                .calls
+                .iter()
+                .filter(|call| !matches!(call.state, CallState::Committed))
+            {
                 let data = json!({"turn":turn.number,"step":turn.step,"message":{"id":"y","role":"user","source":{"kind":"tool","callId":call.id},"content":[{"type":"tool-result","toolCallId":call.id,"content":[{"type":"text","text":"Error: lost"}],"isError":true}]}});
                 let seq = self.log.len();
-                self.log.push(json!({"type":"tool/result","seq":seq,"data":data}).to_string());
+                self.log
+                    .push(json!({"type":"tool/result","seq":seq,"data":data}).to_string());
             }
             let seq = self.log.len();
             let data = json!({"turn":turn.number,"reason":{"kind":"interrupted"}});
-            self.log.push(json!({"type":"turn/end","seq":seq,"data":data}).to_string());
+            self.log
+                .push(json!({"type":"turn/end","seq":seq,"data":data}).to_string());
         }
         self.log
     }

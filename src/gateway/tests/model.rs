@@ -19,9 +19,19 @@ const MAX_BYTES: usize = 4096;
 #[derive(Debug, Clone)]
 enum Move {
     /// A request on a thread with some of a small pool of messages, so that ids meet again.
-    Ask { thread: u8, run: u8, messages: Vec<u8>, state: Option<u8> },
+    Ask {
+        thread: u8,
+        run: u8,
+        messages: Vec<u8>,
+        state: Option<u8>,
+    },
     /// A browser answers some of the calls that it has seen.
-    Answer { thread: u8, run: u8, calls: Vec<u8>, error: bool },
+    Answer {
+        thread: u8,
+        run: u8,
+        calls: Vec<u8>,
+        error: bool,
+    },
     Leave(u8),
     Open,
     FailOpen,
@@ -85,13 +95,20 @@ fn world() -> World {
 impl World {
     fn apply(&mut self, step: &Move) {
         match step {
-            Move::Ask { thread, run, messages, state } => {
+            Move::Ask {
+                thread,
+                run,
+                messages,
+                state,
+            } => {
                 let texts: Vec<(String, String)> = messages
                     .iter()
                     .map(|n| (format!("m{}", n / 2), format!("text {n}")))
                     .collect();
-                let texts: Vec<(&str, &str)> =
-                    texts.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+                let texts: Vec<(&str, &str)> = texts
+                    .iter()
+                    .map(|(id, text)| (id.as_str(), text.as_str()))
+                    .collect();
                 let mut body = ask(&format!("t{thread}"), &format!("r{run}"), &texts);
                 body["tools"] = json!([pick()]);
                 if let Some(n) = state {
@@ -99,7 +116,12 @@ impl World {
                 }
                 let _ = self.send(&body);
             }
-            Move::Answer { thread, run, calls, error } => {
+            Move::Answer {
+                thread,
+                run,
+                calls,
+                error,
+            } => {
                 let thread = format!("t{thread}");
                 let seen = self.seen_calls(&thread);
                 if seen.is_empty() {
@@ -137,7 +159,11 @@ impl World {
             Move::Drive => drop(self.drive()),
             Move::Step(n, answer) => drop(self.step_agent(usize::from(*n), answer.clone())),
             Move::Advance(ms) => self.advance(Duration::from_millis((*ms).into())),
-            Move::Collide(on) => self.set_inherited(if *on { &["backend", "pick"] } else { &["backend"] }),
+            Move::Collide(on) => self.set_inherited(if *on {
+                &["backend", "pick"]
+            } else {
+                &["backend"]
+            }),
             Move::Gone(n) => self.lose_agent(usize::from(*n)),
         }
         self.check_limits();
@@ -149,7 +175,11 @@ impl World {
             .responses
             .values()
             .map(super::world::Response::events)
-            .filter(|events| events.first().is_some_and(|event| event["threadId"] == thread))
+            .filter(|events| {
+                events
+                    .first()
+                    .is_some_and(|event| event["threadId"] == thread)
+            })
             .flatten()
             .filter(|event| event["type"] == "TOOL_CALL_START" && event["toolCallName"] == "pick")
             .map(|event| event["toolCallId"].as_str().unwrap().to_owned())
@@ -159,7 +189,8 @@ impl World {
     }
 
     fn check_limits(&self) {
-        self.gateway.assert_limits(2, MAX_RUNS, MAX_EVENTS, MAX_BYTES);
+        self.gateway
+            .assert_limits(2, MAX_RUNS, MAX_EVENTS, MAX_BYTES);
     }
 
     /// Every response is a valid stream, or an error, or was left.

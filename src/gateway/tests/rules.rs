@@ -73,7 +73,11 @@ fn deltas_are_paced_and_the_first_is_not() {
         world.gateway.handle_text(world.now, thread, text);
         world.drain();
     }
-    assert_eq!(types(&world, reader).len(), before + 2, "start and first delta");
+    assert_eq!(
+        types(&world, reader).len(),
+        before + 2,
+        "start and first delta"
+    );
     world.advance(Duration::from_millis(8));
     let events = world.responses[&reader].events();
     assert_eq!(events.last().unwrap()["delta"], "bc");
@@ -89,7 +93,9 @@ fn an_abandoned_attempt_is_taken_back_by_a_snapshot() {
     world.step_agent(0, Answer::Retry);
     world.settle();
     let types = types(&world, reader);
-    let retracted = types.windows(2).any(|pair| pair == ["TEXT_MESSAGE_END", "MESSAGES_SNAPSHOT"]);
+    let retracted = types
+        .windows(2)
+        .any(|pair| pair == ["TEXT_MESSAGE_END", "MESSAGES_SNAPSHOT"]);
     assert!(retracted, "{types:?}");
     assert_eq!(types.last().unwrap(), "RUN_FINISHED");
 }
@@ -151,7 +157,10 @@ fn runs_wait_in_order_and_a_client_that_leaves_is_never_admitted() {
     let third = world.send(&ask("t", "r3", &[("m3", "c")])).unwrap();
     world.send(&ask("t", "r4", &[("m4", "d")])).unwrap();
     assert_eq!(
-        world.send(&ask("t", "r5", &[("m5", "e")])).unwrap_err().code,
+        world
+            .send(&ask("t", "r5", &[("m5", "e")]))
+            .unwrap_err()
+            .code,
         Code::RunQueueFull
     );
     world.leave(second);
@@ -171,7 +180,10 @@ fn every_entry_of_the_ledger_active_refuses_the_next_run() {
     world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
     world.open_next();
     assert_eq!(
-        world.send(&ask("t", "r2", &[("m1", "a")])).unwrap_err().code,
+        world
+            .send(&ask("t", "r2", &[("m1", "a")]))
+            .unwrap_err()
+            .code,
         Code::RunLedgerFull
     );
     world.settle();
@@ -200,7 +212,9 @@ fn a_message_id_is_accepted_once() {
     assert_eq!(other.unwrap_err().code, Code::MessageIdConflict);
     let twice = world.send(&ask("t", "r3", &[("m2", "x"), ("m2", "y")]));
     assert_eq!(twice.unwrap_err().code, Code::MessageIdConflict);
-    world.send(&ask("t", "r4", &[("m2", "x"), ("m2", "x")])).unwrap();
+    world
+        .send(&ask("t", "r4", &[("m2", "x"), ("m2", "x")]))
+        .unwrap();
     world.settle();
     let log = world.agents.values().next().unwrap().log.join("\n");
     assert_eq!(log.matches("\"id\":\"m2\"").count(), 1);
@@ -255,8 +269,16 @@ fn browser_calls_park_and_are_answered_in_any_number_of_rounds() {
     let reader = world.send(&first).unwrap();
     world.settle();
     let events = world.responses[&reader].events();
-    assert!(events.iter().all(|event| event["type"] != "TOOL_CALL_RESULT"));
-    assert!(events.iter().any(|event| event["type"] == "TEXT_MESSAGE_CONTENT"));
+    assert!(
+        events
+            .iter()
+            .all(|event| event["type"] != "TOOL_CALL_RESULT")
+    );
+    assert!(
+        events
+            .iter()
+            .any(|event| event["type"] == "TEXT_MESSAGE_CONTENT")
+    );
     let snapshot = &events[events.len() - 2]["messages"];
     let tool_ids: Vec<_> = snapshot
         .as_array()
@@ -277,10 +299,16 @@ fn bad_continuations_consume_nothing() {
     let unknown = json!([result("x1", "nobody", "one")]);
     let refused = world.send(&with_tool("t", "r3", unknown));
     assert_eq!(refused.unwrap_err().code, Code::UnknownToolResult);
-    let twice = json!([result("x1", &calls[0], "one"), result("x2", &calls[0], "two")]);
+    let twice = json!([
+        result("x1", &calls[0], "one"),
+        result("x2", &calls[0], "two")
+    ]);
     let refused = world.send(&with_tool("t", "r4", twice));
     assert_eq!(refused.unwrap_err().code, Code::InvalidToolResultBatch);
-    let good = json!([result("x1", &calls[0], "one"), result("x2", &calls[1], "two")]);
+    let good = json!([
+        result("x1", &calls[0], "one"),
+        result("x2", &calls[1], "two")
+    ]);
     let reader = world.send(&with_tool("t", "r5", good)).unwrap();
     world.settle();
     assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
@@ -309,7 +337,10 @@ fn an_idle_thread_is_let_go_and_comes_back_from_its_log() {
     world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
     world.settle();
     assert_eq!(
-        world.send(&ask("other", "r1", &[("m1", "a")])).unwrap_err().code,
+        world
+            .send(&ask("other", "r1", &[("m1", "a")]))
+            .unwrap_err()
+            .code,
         Code::ThreadLimitReached
     );
     world.advance(Duration::from_secs(1800));
@@ -335,13 +366,17 @@ fn a_thread_interrupted_by_a_restart_says_so_once_and_keeps_the_client_s_message
         thread_id: "t".into(),
     };
     world.sessions.insert(key.session_id(), session);
-    let reader = world.send(&ask("t", "r2", &[("m1", "a"), ("m2", "b")])).unwrap();
+    let reader = world
+        .send(&ask("t", "r2", &[("m1", "a"), ("m2", "b")]))
+        .unwrap();
     world.settle();
     let response = &world.responses[&reader];
     assert_eq!(response.run_error().as_deref(), Some("THREAD_INTERRUPTED"));
     let messages = response.events()[1]["messages"].as_array().unwrap().clone();
     assert_eq!(messages.last().unwrap()["id"], "m2");
-    let reader = world.send(&ask("t", "r3", &[("m1", "a"), ("m2", "b")])).unwrap();
+    let reader = world
+        .send(&ask("t", "r3", &[("m1", "a"), ("m2", "b")]))
+        .unwrap();
     world.settle();
     assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
 }
@@ -370,7 +405,10 @@ fn silence_is_broken_by_comments_also_before_the_decision() {
     world.fail_open();
     let response = &world.responses[&reader];
     assert_eq!(response.error, None);
-    assert_eq!(response.run_error().as_deref(), Some("AGENT_EXECUTION_ERROR"));
+    assert_eq!(
+        response.run_error().as_deref(),
+        Some("AGENT_EXECUTION_ERROR")
+    );
 }
 
 #[test]
@@ -397,7 +435,10 @@ fn shutdown_ends_every_run_and_waits_for_every_agent() {
         Some("AGENT_NOT_AVAILABLE")
     );
     assert_eq!(
-        world.responses[&opening].error.as_ref().map(|error| error.code),
+        world.responses[&opening]
+            .error
+            .as_ref()
+            .map(|error| error.code),
         Some(Code::AgentNotAvailable)
     );
     assert!(!world.gateway.is_drained());
@@ -416,8 +457,16 @@ fn shared_state_is_a_baseline_then_a_tool() {
     body["state"] = json!({"n":1});
     let reader = world.send(&body).unwrap();
     world.settle();
-    assert_eq!(types(&world, reader)[..3], ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]);
+    assert_eq!(
+        types(&world, reader)[..3],
+        ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
+    );
     let agent = world.agents.values().next().unwrap();
     assert_eq!(agent.tools, ["ag_ui_update_state"]);
-    assert!(agent.log.join("\n").contains("## Current Shared State\\n{\\\"n\\\":1}"));
+    assert!(
+        agent
+            .log
+            .join("\n")
+            .contains("## Current Shared State\\n{\\\"n\\\":1}")
+    );
 }

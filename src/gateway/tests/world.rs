@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::agent::{Answer, SimAgent};
 use crate::gateway::{
-    Code, Config, Effect, Gateway, GatewayError, Principal, ReaderId, Request, ResponseHead, ThreadId, Token,
+    Code, Config, Effect, Gateway, GatewayError, Principal, ReaderId, Request, ResponseHead,
+    ThreadId, Token,
 };
 
 pub(super) struct World {
@@ -130,7 +131,10 @@ impl World {
             };
             let response = self.responses.entry(ready.reader).or_default();
             assert!(!response.ended, "a response is written after its end");
-            assert!(!response.left, "a response is written after its client left");
+            assert!(
+                !response.left,
+                "a response is written after its client left"
+            );
             if let Some(ResponseHead::Error(error)) = ready.head {
                 response.error = Some(error);
             }
@@ -145,7 +149,9 @@ impl World {
 
     fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Open { thread, session_id, .. } => {
+            Effect::Open {
+                thread, session_id, ..
+            } => {
                 self.session_of.insert(thread, session_id.clone());
                 self.opening.push((thread, session_id));
             }
@@ -153,7 +159,11 @@ impl World {
                 assert!(self.disposed.insert(thread), "a thread is disposed once");
                 self.closing.push(thread);
             }
-            Effect::SyncTools { thread, unregister, register } => {
+            Effect::SyncTools {
+                thread,
+                unregister,
+                register,
+            } => {
                 let agent = self.live(thread);
                 agent.tools.retain(|name| !unregister.contains(name));
                 for tool in register {
@@ -162,11 +172,17 @@ impl World {
                 }
                 self.gateway.handle_tools_synced(self.now, thread, None);
             }
-            Effect::Deliver { thread, messages, wake } => {
+            Effect::Deliver {
+                thread,
+                messages,
+                wake,
+            } => {
                 let now = self.now;
                 let in_log = |id: &str| {
                     let id = format!("\"id\":\"{id}\"");
-                    move |record: &String| record.contains("\"user/message\"") && record.contains(&id)
+                    move |record: &String| {
+                        record.contains("\"user/message\"") && record.contains(&id)
+                    }
                 };
                 self.live(thread);
                 let agent = self.agents.get_mut(&thread).unwrap();
@@ -190,8 +206,13 @@ impl World {
 
     /// The agent of a thread that effects may name: open, and not disposed.
     fn live(&mut self, thread: ThreadId) -> &mut SimAgent {
-        assert!(!self.disposed.contains(&thread), "an effect for a disposed thread");
-        self.agents.get_mut(&thread).expect("an effect for an agent that is not open")
+        assert!(
+            !self.disposed.contains(&thread),
+            "an effect for a disposed thread"
+        );
+        self.agents
+            .get_mut(&thread)
+            .expect("an effect for an agent that is not open")
     }
 
     /// The Host answers the oldest request to open an agent.
@@ -317,7 +338,8 @@ impl World {
             if !busy {
                 return;
             }
-            if matches!(answer, Answer::Calls(_)) && self.agents.values().any(SimAgent::is_calling) {
+            if matches!(answer, Answer::Calls(_)) && self.agents.values().any(SimAgent::is_calling)
+            {
                 answer = Answer::Text(vec!["after".into()]);
             }
         }
