@@ -9,5 +9,72 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
+/** A validated set of browser Tools. Immutable: replacing makes another set. */
+export declare class BrowserToolSet {
+  /** The empty set. */
+  constructor(limits?: BrowserToolLimits | undefined | null)
+  /**
+   * Validates the Tools that shall replace those of this set, which stays as it is.
+   *
+   * `tools` is JSON text, an array of `{name, description, parameters?}`; `taken` are names that the Agent has from
+   * elsewhere. Throws an `Error` with `code`, `status` and, for a schema, `violations`.
+   */
+  replace(tools: string, taken: Array<string>): BrowserToolSet
+  /** The set without one Tool. */
+  without(name: string): BrowserToolSet
+  /** What a Host that has `previous` registered must do to have this set. */
+  changesFrom(previous: BrowserToolSet): BrowserToolChanges
+  /** Names of the Tools, in their declared order. */
+  get names(): Array<string>
+  /** The first Tool whose name is among `taken`, or `null`. */
+  collision(taken: Array<string>): string | null
+  /** Checks the arguments of a call, given as JSON text. Returns every violation; none means that they are valid. */
+  check(name: string, json: string): Array<string>
+}
+
+/** What a Host must do to get from one set to another: first unregister, then register. */
+export interface BrowserToolChanges {
+  unregister: Array<string>
+  register: Array<BrowserToolRegistration>
+}
+
+/** Bounds of a {@link BrowserToolSet}. */
+export interface BrowserToolLimits {
+  /** Most Tools. Default 32. */
+  maxTools?: number
+  /** Most UTF-8 bytes of the JSON of all Tools. Default 131072. */
+  maxToolBytes?: number
+  /** Deepest nesting of arrays and objects in the parameters of one Tool. Default 16. */
+  maxToolSchemaDepth?: number
+  /** Default `normalize`. */
+  toolSchemas?: ToolSchemas
+}
+
+/** A Tool to be registered with the Host. */
+export interface BrowserToolRegistration {
+  name: string
+  description: string
+  /** JSON text of the schema of the arguments, inside the subset that DSH enforces. */
+  parameters: string
+}
+
+/**
+ * Checks arguments, given as JSON text, against a Tool's parameters, read as by {@link normalizeToolSchema}, and
+ * throws as that does. Returns every violation; none means that they are valid.
+ */
+export declare function checkToolArguments(schema: string, mode: ToolSchemas, json: string): Array<string>
+
 /** Version of the native core, equal to the package's. */
 export declare function coreVersion(): string
+
+/**
+ * Brings the JSON text of a Tool's parameters into the subset that DSH enforces and returns it as JSON text. Throws
+ * an `Error` with `code` `INVALID_FRONTEND_TOOL_SCHEMA` and `violations`, or `TOOL_SCHEMA_TOO_DEEP`.
+ */
+export declare function normalizeToolSchema(schema: string, mode: ToolSchemas): string
+
+/**
+ * What happens to a Tool's schema outside the subset that DSH enforces: `strict` refuses it, `normalize` rewrites it
+ * where that provably accepts the same arguments and refuses it otherwise.
+ */
+export type ToolSchemas = 'strict' | 'normalize'

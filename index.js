@@ -773,6 +773,10 @@ if (
   }
 }
 
-const { coreVersion } = nativeBinding
+const { BrowserToolSet, checkToolArguments, coreVersion, normalizeToolSchema, ToolSchemas } = nativeBinding
+export { BrowserToolSet }
+export { checkToolArguments }
 export { coreVersion }
+export { normalizeToolSchema }
+export { ToolSchemas }
 export const __napiBindingTarget = __napiLoadedBindingTarget

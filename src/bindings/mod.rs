@@ -3,6 +3,8 @@
 
 use napi_derive::napi;
 
+mod tools;
+
 /// Version of the native core, equal to the package's.
 #[napi(catch_unwind)]
 pub fn core_version() -> &'static str {

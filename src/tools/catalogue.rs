@@ -1,7 +1,9 @@
 //! The browser Tools that one client declares at one time.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::error::ToolError;
@@ -177,6 +179,38 @@ impl Catalogue {
         Ok(catalogue)
     }
 
+    /// Validates Tools that come as JSON text of their own: an array of `{name, description, parameters?}`, whose
+    /// length is what `max_bytes` bounds. Otherwise as [`from_request`](Self::from_request).
+    ///
+    /// # Errors
+    /// [`ToolError::TooLarge`] before anything is read, [`ToolError::Malformed`], and those of `from_request`.
+    pub fn from_json(text: &str, limits: &Limits, previous: &Self) -> Result<Self, ToolError> {
+        if text.len() > limits.max_bytes {
+            return Err(ToolError::TooLarge {
+                bytes: text.len(),
+                limit: limits.max_bytes,
+            });
+        }
+        let declared: Vec<Declared<'_>> =
+            serde_json::from_str(text).map_err(|error| ToolError::Malformed {
+                reason: error.to_string(),
+            })?;
+        let tools = declared.iter().map(|tool| RawTool {
+            name: &tool.name,
+            description: &tool.description,
+            parameters: tool.parameters,
+        });
+        Self::from_request(tools, text.len(), limits, previous)
+    }
+
+    /// This set without one Tool.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        let mut rest = self.clone();
+        rest.tools.retain(|tool| tool.name.as_str() != name);
+        rest
+    }
+
     /// The Tools, in the order of the request.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Tool> {
         self.tools.iter().map(AsRef::as_ref)
@@ -242,6 +276,16 @@ impl Catalogue {
                 .collect(),
         }
     }
+}
+
+#[derive(Deserialize)]
+struct Declared<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    description: Cow<'a, str>,
+    #[serde(borrow, default)]
+    parameters: Option<&'a RawValue>,
 }
 
 fn read_tool(raw: &RawTool<'_>, limits: &Limits) -> Result<Tool, ToolError> {
@@ -396,6 +440,45 @@ mod tests {
                 "schema.minProperties: cannot be enforced"
             ]
         );
+    }
+
+    #[test]
+    fn json_text_is_read_with_its_own_bounds() {
+        let read =
+            |text: &str| Catalogue::from_json(text, &Limits::default(), &Catalogue::default());
+        let text = r#"[{"name":"a","description":"A","parameters":{"type":"object","title":"é"},"metadata":{}},
+            {"name":"b","description":"\u0042"}]"#;
+        let tools = read(text).unwrap();
+        assert_eq!(
+            tools.get("a").unwrap().schema().json(),
+            r#"{"type":"object","title":"é"}"#
+        );
+        assert_eq!(tools.get("b").unwrap().description(), "B");
+        assert_eq!(
+            tools
+                .without("a")
+                .iter()
+                .map(|tool| tool.name().as_str())
+                .collect::<Vec<_>>(),
+            ["b"]
+        );
+        for text in [
+            "",
+            "{}",
+            "[1]",
+            r#"[{"name":"a"}]"#,
+            r#"[{"name":1,"description":"A"}]"#,
+        ] {
+            assert_eq!(read(text).unwrap_err().code(), "INVALID_FRONTEND_TOOL");
+        }
+        let exact = Limits {
+            max_bytes: text.len(),
+            ..Limits::default()
+        };
+        assert!(Catalogue::from_json(text, &exact, &Catalogue::default()).is_ok());
+        let error =
+            Catalogue::from_json(&format!("{text} "), &exact, &Catalogue::default()).unwrap_err();
+        assert_eq!(error.code(), "TOOL_LIMIT_EXCEEDED");
     }
 
     #[test]

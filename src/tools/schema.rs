@@ -28,12 +28,34 @@ pub enum Strictness {
 }
 
 /// Why a schema was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// It nests deeper than [`MAX_DEPTH`].
+    #[error("the schema nests deeper than {MAX_DEPTH}")]
     TooDeep,
-    /// Every violation with its location.
+    /// Every violation with its location, in walk order; a very long list is cut and says so.
+    #[error("the schema cannot be enforced: {}", .0.join("; "))]
     Unsupported(Vec<String>),
+}
+
+impl SchemaError {
+    /// The stable code of the wire.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::TooDeep => "TOOL_SCHEMA_TOO_DEEP",
+            Self::Unsupported(_) => "INVALID_FRONTEND_TOOL_SCHEMA",
+        }
+    }
+
+    /// The HTTP status that belongs to [`code`](Self::code).
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::TooDeep => 413,
+            Self::Unsupported(_) => 400,
+        }
+    }
 }
 
 /// Parameters of a Tool, inside the subset and object-rooted.
