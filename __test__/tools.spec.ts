@@ -202,7 +202,7 @@ const DEFINITIONS: JsonObject = {
 describe('schemas from the field (X8)', () => {
   it('are rewritten to accept exactly the same arguments, or refused', () => {
     const seen = { rewritten: 0, refused: 0, valid: 0, invalid: 0 }
-    for (let seed = 0; seed < 800; seed++) {
+    for (let seed = 0; seed < 500; seed++) {
       const random = new Random(seed)
       const schema: JsonObject = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...rooted(random, fieldSchema), $defs: DEFINITIONS }
       const text = encode(schema)
@@ -219,13 +219,13 @@ describe('schemas from the field (X8)', () => {
       for (const value of random.list(12, () => valueFor(random, schema))) {
         const json = encode(value).replaceAll('-0', '0') // which no schema can tell from 0, and DSH never accepts
         const expected = oracle(JSON.parse(json)) as boolean
-        const context = `seed ${seed}: ${json} against ${text}, rewritten ${reading}`
+        const context: string = `seed ${seed}: ${json} against ${text}, rewritten ${reading}`
         assert.equal(validateJsonSchemaValue(rewritten, JSON.parse(json)).length === 0, expected, context)
         assert.equal(checkToolArguments(text, 'normalize', json).length === 0, expected, context)
         seen[expected ? 'valid' : 'invalid']++
       }
     }
-    assert.ok(seen.rewritten > 200 && seen.refused > 200 && seen.valid > 500 && seen.invalid > 500, JSON.stringify(seen))
+    assert.ok(seen.rewritten > 100 && seen.refused > 100 && seen.valid > 500 && seen.invalid > 500, JSON.stringify(seen))
   })
 
   it('keep their violations when they cannot be enforced', () => {
