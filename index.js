@@ -773,8 +773,9 @@ if (
   }
 }
 
-const { BrowserToolSet, checkToolArguments, coreVersion, normalizeToolSchema, ToolSchemas } = nativeBinding
+const { BrowserToolSet, NativeGateway, checkToolArguments, coreVersion, normalizeToolSchema, ToolSchemas } = nativeBinding
 export { BrowserToolSet }
+export { NativeGateway }
 export { checkToolArguments }
 export { coreVersion }
 export { normalizeToolSchema }

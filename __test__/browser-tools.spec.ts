@@ -5,7 +5,7 @@ import type { Agent } from '@deepseek-ai/dsh-agent'
 import ToolRuntime from '@deepseek-ai/dsh-tools'
 import BrowserTools, { BrowserToolError } from 'dsh-ag-ui/browser-tools'
 import type { BrowserTool, BrowserToolCall, BrowserToolLease, BrowserToolsConfig, BrowserToolTransport } from 'dsh-ag-ui/browser-tools'
-import { MiniHost, toolResults, turnEnd } from './support/mini-host.ts'
+import { toolResults, turnEnd, TurnHost } from './support/turns.ts'
 
 const PICK: BrowserTool = {
   name: 'pick_colour',
@@ -52,8 +52,8 @@ function reasonCode(parked: { readonly signal: AbortSignal } | undefined): strin
 }
 
 describe('ctx.browserTools (G23)', () => {
-  let host: MiniHost
-  before(async () => { host = await MiniHost.boot() })
+  let host: TurnHost
+  before(async () => { host = await TurnHost.boot() })
   after(async () => { await host.dispose() })
 
   /** Mounts the service, and a plugin that uses it, for one test. */
@@ -90,7 +90,7 @@ describe('ctx.browserTools (G23)', () => {
     assert.deepEqual([lease.agent, lease.owner], [test.agent, 'page-1'])
     assert.deepEqual([visible('scroll', test.agent), visible('scroll', other.agent), visible('scroll')], [true, false, false])
 
-    host.scriptCalls({ name: 'pick_colour', args: { label: 'sky' } }, { name: 'scroll', args: '' })
+    host.scriptTurn({ name: 'pick_colour', args: { label: 'sky' } }, { name: 'scroll', args: '' })
     host.start(test.agent)
     const [pick, scroll] = await page.arrived(2)
     assert.deepEqual(pick?.call, { callId: 'call-0', name: 'pick_colour', arguments: { label: 'sky' } })
@@ -113,7 +113,7 @@ describe('ctx.browserTools (G23)', () => {
     await using test = await mounted()
     const page = new Page()
     test.bind(test.agent, 'page', [SCROLL], page)
-    host.scriptCalls({ name: 'scroll', args: { to: 1 } }, { name: 'scroll', args: { to: 2 } }, { name: 'scroll', args: { to: 3 } })
+    host.scriptTurn({ name: 'scroll', args: { to: 1 } }, { name: 'scroll', args: { to: 2 } }, { name: 'scroll', args: { to: 3 } })
     host.start(test.agent)
     const calls = await page.arrived(3)
     for (const { call, resolve } of calls.toReversed()) resolve((call.arguments as { to: number }).to)
@@ -175,7 +175,7 @@ describe('ctx.browserTools (G23)', () => {
   it('does not ask the browser about invalid arguments', async () => {
     await using test = await mounted()
     test.bind(test.agent, 'page', [PICK], refusesToAnswer)
-    host.scriptCalls({ name: 'pick_colour', args: { label: 7 } }, { name: 'pick_colour', args: '{"label":' }, { name: 'pick_colour', args: '' })
+    host.scriptTurn({ name: 'pick_colour', args: { label: 7 } }, { name: 'pick_colour', args: '{"label":' }, { name: 'pick_colour', args: '' })
     const prefix = 'Error: invalid arguments for browser Tool "pick_colour": '
     assert.deepEqual(await host.turn(test.agent), [
       { callId: 'call-0', text: `${prefix}label: must be of type string`, isError: true },
@@ -205,7 +205,7 @@ describe('ctx.browserTools (G23)', () => {
     await using test = await mounted({ timeoutMs: 5000 })
     const page = new Page()
     test.bind(test.agent, 'page', [SCROLL], page)
-    host.scriptCalls({ name: 'scroll', args: {} })
+    host.scriptTurn({ name: 'scroll', args: {} })
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       host.start(test.agent)
@@ -238,7 +238,7 @@ describe('ctx.browserTools (G23)', () => {
     ]
     for (const [body, text, isError] of outcomes) {
       const lease = test.bind(test.agent, 'page', [SCROLL], failing(body))
-      host.scriptCalls({ name: 'scroll', args: {} })
+      host.scriptTurn({ name: 'scroll', args: {} })
       const results = await host.turn(test.agent)
       assert.deepEqual(results.at(-1), { callId: 'call-0', text, isError })
       lease.dispose()
@@ -252,7 +252,7 @@ describe('ctx.browserTools (G23)', () => {
     const definition = () => host.ctx.tools.get('pick_colour', test.agent)
     const unchanged = definition()
     const zoom = { ...SCROLL, name: 'zoom' }
-    host.scriptCalls({ name: 'scroll', args: {} })
+    host.scriptTurn({ name: 'scroll', args: {} })
     host.start(test.agent)
     const [parked] = await page.arrived(1)
 
@@ -293,7 +293,7 @@ describe('ctx.browserTools (G23)', () => {
     await using test = await mounted()
     const page = new Page()
     const lease = test.bind(test.agent, 'page', [PICK, SCROLL], page)
-    host.scriptCalls({ name: 'scroll', args: {} }, { name: 'pick_colour', args: { label: 'x' } })
+    host.scriptTurn({ name: 'scroll', args: {} }, { name: 'pick_colour', args: { label: 'x' } })
     host.start(test.agent)
     const [scroll, pick] = await page.arrived(2)
     const remove = await host.globalTool('scroll')
@@ -315,7 +315,7 @@ describe('ctx.browserTools (G23)', () => {
     await using test = await mounted()
     const page = new Page()
     const lease = test.bind(test.agent, 'page', [SCROLL], page)
-    host.scriptCalls({ name: 'scroll', args: {} })
+    host.scriptTurn({ name: 'scroll', args: {} })
     host.start(test.agent)
     const [parked] = await page.arrived(1)
     lease.dispose()
@@ -337,7 +337,7 @@ describe('ctx.browserTools (G23)', () => {
       await using test = await mounted()
       const page = new Page()
       const lease = test.bind(test.agent, 'page', [SCROLL], page)
-      host.scriptCalls({ name: 'scroll', args: {} })
+      host.scriptTurn({ name: 'scroll', args: {} })
       host.start(test.agent)
       await page.arrived(1) // never answered
       await test[who].dispose()
