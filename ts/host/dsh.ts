@@ -16,6 +16,7 @@ import type { AgentSurroundings } from './agent.ts'
 import { isPresetUnknown, isSessionNotFound, sessionPreset } from './compat.ts'
 import { HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
+import { StoredSessions } from './persisted.ts'
 import type { AgentEvents, AgentHost, HostAgent, OpenAgentRequest } from './port.ts'
 import { ToolCatalog } from './tools.ts'
 import { Workspaces } from './workspaces.ts'
@@ -56,10 +57,12 @@ class DshHost implements AgentHost {
   readonly #workspaces: Workspaces | undefined
   readonly #agents = new Map<Agent, DshAgent>()
   readonly #opening = new Set<string>()
+  readonly #stored: StoredSessions
 
   constructor(ctx: Context, options: DshHostOptions) {
     const { provider, model, maxTokens, workspaces = 'register', logger = ctx.logger } = options
     this.#ctx = ctx
+    this.#stored = new StoredSessions(ctx)
     this.#options = {
       ...provider === undefined ? {} : { provider },
       ...model === undefined ? {} : { model },
@@ -93,9 +96,9 @@ class DshHost implements AgentHost {
     }
   }
 
-  /** Resumes what is persisted. Decided by the attempt itself: it changes nothing when there is nothing. */
+  /** Resumes what is stored. The attempt changes nothing when there is nothing. */
   async #resume(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent | undefined> {
-    if (this.#ctx.get('sessionPersistence') === undefined) return undefined
+    if (!await this.#stored.mayHave(request.sessionId)) return undefined
     try {
       return await this.#compose(request, events, sessionPreset, setup => this.#ctx.agents.resume({
         resumeSessionId: request.sessionId as SessionId,
@@ -108,9 +111,10 @@ class DshHost implements AgentHost {
     }
   }
 
-  #create(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent> {
+  async #create(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent> {
     const { sessionId, workspace, preset } = request
-    return this.#compose(request, events, () => preset, setup => this.#ctx.agents.create({
+    await this.#stored.add(sessionId)
+    return await this.#compose(request, events, () => preset, setup => this.#ctx.agents.create({
       sessionId: sessionId as SessionId,
       meta: { cwd: workspace, ...preset === undefined ? {} : { agentPreset: preset } },
       agentOptions: this.#options,
