@@ -89,8 +89,11 @@ class DshHost implements AgentHost {
     this.#assertFree(sessionId)
     this.#opening.add(sessionId)
     try {
-      await mkdir(request.workspace, { recursive: true })
-      return await this.#resume(request, events) ?? await this.#create(request, events)
+      const made = await mkdir(request.workspace, { recursive: true })
+      // A thread that has been here before may still be on its way to the disk, where no listing finds it.
+      const mayBeStored = made === undefined || await this.#stored.has(request.sessionId)
+      const resumed = mayBeStored ? await this.#resume(request, events) : undefined
+      return resumed ?? await this.#create(request, events)
     } finally {
       this.#opening.delete(sessionId)
     }
@@ -98,7 +101,7 @@ class DshHost implements AgentHost {
 
   /** Resumes what is stored. The attempt changes nothing when there is nothing. */
   async #resume(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent | undefined> {
-    if (!await this.#stored.mayHave(request.sessionId)) return undefined
+    if (this.#ctx.get('sessionPersistence') === undefined) return undefined
     try {
       return await this.#compose(request, events, sessionPreset, setup => this.#ctx.agents.resume({
         resumeSessionId: request.sessionId as SessionId,
@@ -111,10 +114,9 @@ class DshHost implements AgentHost {
     }
   }
 
-  async #create(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent> {
+  #create(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent> {
     const { sessionId, workspace, preset } = request
-    await this.#stored.add(sessionId)
-    return await this.#compose(request, events, () => preset, setup => this.#ctx.agents.create({
+    return this.#compose(request, events, () => preset, setup => this.#ctx.agents.create({
       sessionId: sessionId as SessionId,
       meta: { cwd: workspace, ...preset === undefined ? {} : { agentPreset: preset } },
       agentOptions: this.#options,

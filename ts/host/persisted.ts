@@ -8,9 +8,9 @@ import type { Context } from '@deepseek-ai/cordis'
 import { listStoredSessions } from './compat.ts'
 
 /**
- * The ids of stored sessions, listed once. Asking the Host for one session that is not there costs it a look into
- * every directory that it has, and every new thread would ask. Ids are derived from the thread, so that nobody but
- * this gateway stores sessions under them.
+ * The ids of the sessions that were stored when it was first asked, listed once. Asking the Host for one session that
+ * is not there costs it a look into every directory that it has, and every new thread would ask. What is stored
+ * later is this gateway's own: session ids are derived from its threads.
  */
 export class StoredSessions {
   readonly #ctx: Context
@@ -20,8 +20,8 @@ export class StoredSessions {
     this.#ctx = ctx
   }
 
-  /** Whether the session may be stored. A session that never logged anything is not, whatever this says. */
-  async mayHave(sessionId: string): Promise<boolean> {
+  /** Whether the session was stored before. */
+  async has(sessionId: string): Promise<boolean> {
     if (this.#ctx.get('sessionPersistence') === undefined) return false
     // A listing that failed is asked for again: nothing is known of what is stored.
     this.#ids ??= listStoredSessions(this.#ctx).catch((error: unknown) => {
@@ -29,10 +29,5 @@ export class StoredSessions {
       throw error
     })
     return (await this.#ids).has(sessionId)
-  }
-
-  /** A session was created: it is stored once it logs something. */
-  async add(sessionId: string): Promise<void> {
-    (await this.#ids)?.add(sessionId)
   }
 }
