@@ -7,7 +7,7 @@ use super::config::{Config, ToolSchemas};
 use super::error::{Code, GatewayError};
 use super::ids::is_identity;
 use super::seen::text_of;
-use crate::agui::{Content, Message, RunAgentInput, ToolMessage, UserMessage};
+use crate::agui::{Content, Json, Message, RunAgentInput, ToolMessage, UserMessage};
 use crate::tools::{Catalogue, Limits, RawTool, Strictness};
 
 /// Metadata of a Tool result nests no deeper: it is kept in the log for ever.
@@ -57,10 +57,9 @@ impl<'a> Request<'a> {
         super::http::too_large(config)
     }
 
-    /// The client's `state` as a tree; `null` is a value of its own (spec: gateway, Shared state).
-    pub(super) fn state(&self) -> Option<Value> {
-        // The text was checked while reading, so it parses.
-        self.input.state.json()?.to_value().ok()
+    /// The client's `state`; `null` is a value of its own (spec: gateway, Shared state).
+    pub(super) fn state(&self) -> Option<Json<'a>> {
+        self.input.state.json()
     }
 }
 
