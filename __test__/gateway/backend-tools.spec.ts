@@ -2,26 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ToolDefinition } from '@deepseek-ai/dsh-tools'
 import { connect, VERSIONS } from '../support/client.ts'
-import { body, bootGateway, callTools, history, mountPlugin, outline, say, transcript, user } from '../support/gateway.ts'
-import type { TestGateway, WireEvent } from '../support/gateway.ts'
-
-/** A Tool of the Host: answers with its arguments as JSON unless told otherwise. */
-function hostTool(name: string, others: Partial<ToolDefinition> = {}): ToolDefinition {
-  return {
-    name,
-    description: `Does ${name}.`,
-    parameters: { type: 'object', properties: { path: { type: 'string' } } },
-    output: { schema: {}, render: (_args, value) => [{ type: 'text', text: JSON.stringify(value) }] },
-    execute: args => Promise.resolve(args),
-    ...others,
-  }
-}
-
-async function register(gateway: TestGateway, ...tools: ToolDefinition[]): Promise<void> {
-  await mountPlugin(gateway.host.ctx, ['tools'], (plugin) => { tools.forEach((tool) => { plugin.tools.register(tool) }) })
-}
+import {
+  body, bootGateway, callTools, history, hostTool, outline, registerTools, say, transcript, user,
+} from '../support/gateway.ts'
+import type { WireEvent } from '../support/gateway.ts'
 
 const cardsOf = (events: readonly WireEvent[]) => events.filter(({ type }) => type === 'CUSTOM')
 
@@ -38,7 +23,7 @@ const READ = hostTool('read_file', {
 
 test('a call streams its arguments, then its cards and its result in order', async (t) => {
   const gateway = await bootGateway(t)
-  await register(gateway, READ)
+  await registerTools(gateway, READ)
   gateway.adapter.queue(callTools([{ id: 'c-1', name: 'read_file', args: { path: 'a.ts' } }], 'Let me look.'), say('Done.'))
   const events = await gateway.run({ messages: [user('u-1', 'read it')] })
   assert.deepEqual(body(events), [
@@ -75,7 +60,7 @@ test('a call streams its arguments, then its cards and its result in order', asy
 
 test('arguments are streamed as the model produces them', async (t) => {
   const gateway = await bootGateway(t, { flushIntervalMs: 0 })
-  await register(gateway, READ)
+  await registerTools(gateway, READ)
   gateway.adapter.queue(async function* () {
     for (const chunk of callTools([{ id: 'c-1', name: 'read_file', args: { path: 'a.ts' } }])) {
       yield chunk
@@ -88,7 +73,7 @@ test('arguments are streamed as the model produces them', async (t) => {
 
 test('cards of settled calls come with every later opening, equal to those that were live', async (t) => {
   const gateway = await bootGateway(t)
-  await register(gateway, READ, hostTool('plain'))
+  await registerTools(gateway, READ, hostTool('plain'))
   gateway.adapter.queue(
     callTools([{ id: 'c-1', name: 'read_file', args: { path: 'a.ts' } }, { id: 'c-2', name: 'plain', args: {} }]), say('Done.'), say('Yes.'))
   const live = await gateway.run({ messages: [user('u-1', 'read it')] })
@@ -106,7 +91,7 @@ test('cards of settled calls come with every later opening, equal to those that 
 
 test('a Tool without a usable presenter gets generic cards, an unknown Tool gets none', async (t) => {
   const gateway = await bootGateway(t)
-  await register(gateway, hostTool('plain'), hostTool('silent', { presentCall: () => undefined, presentResult: () => undefined }),
+  await registerTools(gateway, hostTool('plain'), hostTool('silent', { presentCall: () => undefined, presentResult: () => undefined }),
     hostTool('broken', {
       presentCall: () => { throw new Error('no call view') },
       presentResult: () => { throw new Error('no result view') },
@@ -124,7 +109,7 @@ test('a Tool without a usable presenter gets generic cards, an unknown Tool gets
 
 test('results of every kind become text', async (t) => {
   const gateway = await bootGateway(t)
-  await register(gateway, hostTool('mixed', {
+  await registerTools(gateway, hostTool('mixed', {
     output: {
       schema: {},
       render: () => [
@@ -144,7 +129,7 @@ test('results of every kind become text', async (t) => {
 
 test('broken arguments of the model are shown as they are, and fail the call', async (t) => {
   const gateway = await bootGateway(t)
-  await register(gateway, hostTool('plain', { execute: args => typeof args === 'string' ? Promise.reject(new Error('bad')) : Promise.resolve(args) }))
+  await registerTools(gateway, hostTool('plain', { execute: args => typeof args === 'string' ? Promise.reject(new Error('bad')) : Promise.resolve(args) }))
   gateway.adapter.queue(callTools([{ id: 'c-1', name: 'plain', args: '{"path":' }]), say('ok'))
   const events = await gateway.run({ messages: [user('u-1', 'go')] })
   assert.deepEqual(cardsOf(events).map(({ value }) => value?.card),
@@ -154,7 +139,7 @@ test('broken arguments of the model are shown as they are, and fail the call', a
 
 test('a provider that repeats a call id in another turn gets another id on the wire', async (t) => {
   const gateway = await bootGateway(t)
-  await register(gateway, hostTool('plain'))
+  await registerTools(gateway, hostTool('plain'))
   const call = () => callTools([{ id: 'c-1', name: 'plain', args: { path: 'x' } }])
   gateway.adapter.queue(call(), say('a'), call(), say('b'))
   await gateway.run({ messages: [user('u-1', 'go')] })
@@ -168,7 +153,7 @@ test('a provider that repeats a call id in another turn gets another id on the w
 for (const version of VERSIONS) {
   test(`client ${version} holds calls and results as the history has them, and may send them back`, async (t) => {
     const gateway = await bootGateway(t)
-    await register(gateway, READ)
+    await registerTools(gateway, READ)
     gateway.adapter.queue(callTools([{ id: 'c-1', name: 'read_file', args: { path: 'a.ts' } }], 'Let me look.'), say('Done.'), say('Yes.'))
     const client = connect(gateway, version)
     const events = await client.say('read it')

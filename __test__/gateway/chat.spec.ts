@@ -119,7 +119,7 @@ test('the client\'s context reaches the model and stays out of the history', asy
   assert.deepEqual(first?.slice(0, 2), ['user ## Page\nDraft 7\n\n## Selection\nline 3', 'user hi'])
   assert.equal(second?.filter(line => line.includes('Draft 7')).length, 1)
   const injected = gateway.agent().session.events.find(({ type }) => type === 'user/message')
-  assert.deepEqual((injected?.data as { source: unknown }).source,
+  assert.deepEqual((injected?.data as { source: unknown } | undefined)?.source,
     { kind: 'ag-ui', form: 'snapshot', sections: ['Page', 'Selection'] })
 })
 

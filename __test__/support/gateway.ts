@@ -10,9 +10,10 @@ import type { TestContext } from 'node:test'
 import type { Fiber } from '@deepseek-ai/cordis'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import type { WebRoute } from '@deepseek-ai/dsh-host-webserver'
+import type { ToolDefinition } from '@deepseek-ai/dsh-tools'
 import AgUi from 'dsh-ag-ui'
 import type { Config } from 'dsh-ag-ui'
-import { bootHost, MODEL, PROVIDER } from './host.ts'
+import { bootHost, MODEL, mountPlugin, PROVIDER } from './host.ts'
 import type { BootOptions, ScriptedAdapter, TestHost } from './host.ts'
 import { FrameReader } from './wire.ts'
 import type { WireEvent } from './wire.ts'
@@ -305,4 +306,42 @@ export async function bootGateway(t: TestContext, config: Partial<Config> = {}, 
   const gateway = new TestGateway(host, config)
   await gateway.mount()
   return gateway
+}
+
+/** A Tool of the Host: answers with its arguments as JSON unless told otherwise. */
+export function hostTool(name: string, others: Partial<ToolDefinition> = {}): ToolDefinition {
+  return {
+    name,
+    description: `Does ${name}.`,
+    parameters: { type: 'object', properties: { path: { type: 'string' } } },
+    output: { schema: {}, render: (_args, value) => [{ type: 'text', text: JSON.stringify(value) }] },
+    execute: args => Promise.resolve(args),
+    ...others,
+  }
+}
+
+/** Registers Tools for every agent of the Host; disposing the result takes them back. */
+export async function registerTools(gateway: TestGateway, ...tools: ToolDefinition[]): Promise<Fiber> {
+  return await mountPlugin(gateway.host.ctx, ['tools'], (plugin) => {
+    tools.forEach((tool) => { plugin.tools.register(tool) })
+  })
+}
+
+/** Types of an agent's log that tell the shape of its turns. */
+export function turnsOf(agent: Agent): string[] {
+  const types = ['turn/start', 'turn/end', 'tool/call', 'tool/result', 'assistant/message']
+  return agent.session.events.map(({ type }) => type).filter(type => types.includes(type))
+}
+
+/** What the model was told of each call, in the order of the last request: call id and text. */
+export function resultsSeen(gateway: TestGateway): string[] {
+  const messages = gateway.adapter.requests.at(-1)?.messages ?? []
+  return messages.flatMap(({ content }) => content).flatMap(block => block.type !== 'tool-result' ? [] : [
+    `${block.toolCallId} ${block.content.map(part => part.type === 'text' ? part.text : part.type).join('')}`,
+  ])
+}
+
+/** Names of the Tools that the model could call, in its last request. */
+export function toolsSeen(gateway: TestGateway): string[] {
+  return (gateway.adapter.requests.at(-1)?.tools ?? []).map(({ name }) => name).sort()
 }
