@@ -196,6 +196,8 @@ export function browserTool(name: string, others: object = {}): object {
 export class TestGateway {
   readonly host: TestHost
   readonly adapter: ScriptedAdapter
+  /** The Host's side of every response, in order of arrival. */
+  readonly responses: ServerResponse[] = []
   readonly #config: Partial<Config>
   readonly #pool = new HttpPool({ keepAlive: false })
   readonly #received = new Map<string, () => void>()
@@ -280,6 +282,7 @@ export class TestGateway {
     server.register = (route: WebRoute) => register.call(server, {
       ...route,
       handler: async (req: IncomingMessage, res: ServerResponse) => {
+        this.responses.push(res)
         await route.handler(req, res)
         this.#received.get(String(req.headers[TRACE]))?.()
       },
