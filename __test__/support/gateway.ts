@@ -14,7 +14,7 @@ import type { ToolDefinition } from '@deepseek-ai/dsh-tools'
 import AgUi from 'dsh-ag-ui'
 import type { Config } from 'dsh-ag-ui'
 import { bootHost, MODEL, mountPlugin, PROVIDER } from './host.ts'
-import type { BootOptions, ScriptedAdapter, TestHost } from './host.ts'
+import type { BootOptions, Gate, ScriptedAdapter, TestHost } from './host.ts'
 import { FrameReader } from './wire.ts'
 import type { WireEvent } from './wire.ts'
 
@@ -50,6 +50,8 @@ export interface Refusal {
 /** One request and its response. */
 export class Exchange {
   readonly frames = new FrameReader()
+  /** Which request of its gateway this is. */
+  readonly position: number
   /** Resolves when the gateway has decided what becomes of the request: answered, admitted or waiting. */
   readonly received: Promise<void>
   readonly #request: ClientRequest
@@ -58,8 +60,9 @@ export class Exchange {
   #changed = Promise.withResolvers<void>()
   #over = false
 
-  constructor(request: ClientRequest, received: Promise<void>) {
+  constructor(request: ClientRequest, position: number, received: Promise<void>) {
     this.#request = request
+    this.position = position
     this.received = received
     this.#response = new Promise((resolve, reject) => {
       request.once('response', resolve)
@@ -196,7 +199,7 @@ export function browserTool(name: string, others: object = {}): object {
 export class TestGateway {
   readonly host: TestHost
   readonly adapter: ScriptedAdapter
-  /** The Host's side of every response, in order of arrival. */
+  /** The Host's side of every response that the route has seen, by {@link Exchange.position}. */
   readonly responses: ServerResponse[] = []
   readonly #config: Partial<Config>
   readonly #pool = new HttpPool({ keepAlive: false })
@@ -262,7 +265,7 @@ export class TestGateway {
     })
     request.on('error', () => {})
     request.end(typeof body === 'string' ? body : JSON.stringify(body))
-    return new Exchange(request, received)
+    return new Exchange(request, this.#requests, received)
   }
 
   /** Makes a run and waits for its end. */
@@ -275,6 +278,26 @@ export class TestGateway {
     return this.post(body, options).refused()
   }
 
+  /** Makes the Host's agents wait at a gate before they are opened. Returns what lets later ones through again. */
+  holdOpening(gate: Gate): () => void {
+    const agents = original(this.host.ctx.agents)
+    const { create } = agents
+    agents.create = async function (options) {
+      await gate.pass()
+      return await create.call(this, options)
+    }
+    return () => { agents.create = create }
+  }
+
+  /** Resolves when the Host has noticed that the client of an exchange left. */
+  left(exchange: Exchange): Promise<void> {
+    const res = this.responses[exchange.position]
+    return new Promise((resolve) => {
+      if (res === undefined || res.closed) resolve()
+      else res.once('close', resolve)
+    })
+  }
+
   /** Lets requests say when the route is done with them. */
   #instrument(): void {
     const server = original(this.host.ctx.webServer)
@@ -282,7 +305,7 @@ export class TestGateway {
     server.register = (route: WebRoute) => register.call(server, {
       ...route,
       handler: async (req: IncomingMessage, res: ServerResponse) => {
-        this.responses.push(res)
+        this.responses[Number(req.headers[TRACE])] = res
         await route.handler(req, res)
         this.#received.get(String(req.headers[TRACE]))?.()
       },

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { EventSchemas } from '@ag-ui/core'
-import * as native from 'dsh-ag-ui/native'
+import { checkEventStream } from 'dsh-ag-ui/native'
 
 /** An AG-UI message, of any role. */
 export interface WireMessage {
@@ -71,10 +71,7 @@ export class FrameReader {
     assert.equal(this.#rest, '', 'the body ends with a whole frame')
     assert.equal(this.events.filter(({ type }) => TERMINALS.includes(type)).length, 1, 'one terminal event')
     assert.ok(TERMINALS.includes(this.events.at(-1)?.type ?? ''), 'the terminal event is the last')
-    if ('checkEventStream' in native) {
-      const check = native.checkEventStream as (events: string) => unknown
-      assert.equal(check(JSON.stringify(this.events)), null)
-    }
+    assert.equal(checkEventStream(JSON.stringify(this.events)), null)
   }
 
   #frame(frame: string): void {
