@@ -144,6 +144,7 @@ test('a crash in the middle of a text', async (t) => {
   const run = first.post(input({ messages: [user('u-1', 'go')] }))
   await run.next('TEXT_MESSAGE_CONTENT')
   const second = await crash(t, first)
+  // A Host that stops ends its responses before it closes their sockets.
   await first.host.dispose()
   assert.equal(errorOf(await run.end()).code, 'AGENT_NOT_AVAILABLE')
   const told = await second.run({ messages: [user('u-1', 'go')] })
@@ -153,7 +154,7 @@ test('a crash in the middle of a text', async (t) => {
   assert.equal(said(next), 'again')
 })
 
-test('a clean stop in the middle of a turn is no interruption', async (t) => {
+test('a plugin that was unloaded in the middle of a turn left no interruption', async (t) => {
   const home = makeHome(t)
   const first = await bootGateway(t, {}, { home })
   first.adapter.queue('hang')
@@ -161,6 +162,7 @@ test('a clean stop in the middle of a turn is no interruption', async (t) => {
   await run.next('TEXT_MESSAGE_CONTENT')
   await first.unload()
   await first.host.dispose()
+  assert.equal(errorOf(await run.end()).code, 'AGENT_NOT_AVAILABLE')
   const second = await bootGateway(t, {}, { home })
   assert.deepEqual(outline(await second.run()), ['RUN_STARTED', 'MESSAGES_SNAPSHOT', 'RUN_FINISHED'])
 })
