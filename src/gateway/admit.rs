@@ -320,7 +320,7 @@ impl Gateway {
         });
         if let Some(state) = thread.state.value() {
             run.record.event(&Event::StateSnapshot {
-                snapshot: Json::encoded(&state.to_string()),
+                snapshot: Json::encoded(state),
             });
         }
         let pending = thread

@@ -148,7 +148,7 @@ impl Gateway {
             thread.seen.record(&own.id, digest);
         }
         let state = (view.hidden && thread.state.commit(&view.call_id, !view.is_error))
-            .then(|| thread.state.value().map(ToString::to_string))
+            .then(|| thread.state.value().map(ToOwned::to_owned))
             .flatten();
         self.show(now, thread_id, |run| {
             // The browser holds its own result already.

@@ -56,10 +56,9 @@ impl<'a> Request<'a> {
         super::http::too_large(config)
     }
 
-    /// The client's `state` as a tree; `null` is a value of its own (spec: gateway, Shared state).
-    pub(super) fn state(&self) -> Option<Value> {
-        // The text was checked while reading, so it parses.
-        self.input.state.json()?.to_value().ok()
+    /// The client's `state`; `null` is a value of its own (spec: gateway, Shared state).
+    pub(super) fn state(&self) -> Option<Json<'a>> {
+        self.input.state.json()
     }
 }
 
