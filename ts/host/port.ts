@@ -24,8 +24,9 @@ export interface AgentHost {
   /**
    * Resumes the session when it is persisted, creates it otherwise.
    *
-   * `events` may be called from the moment the agent exists, always synchronously from the Host's own call stack;
-   * a receiver never calls back into the agent from there (a DSH session cannot append while it publishes).
+   * `events` is called from the moment that {@link HostAgent.history} has been read, always synchronously from the
+   * Host's own call stack (which may be that of a call of {@link HostAgent}: a Host may report before `deliver`
+   * returns). A receiver never calls back into the agent from there: a DSH session cannot append while it publishes.
    *
    * @throws When the session can be neither resumed nor created; nothing of it remains then.
    */
@@ -37,16 +38,19 @@ export interface HostAgent {
   /** The Host's own object, compared by identity in `ctx.agUi.identityFor(agent)`. */
   readonly agent: object
   /**
-   * The durable log as it was when the agent opened: a JSON array of {@link SessionRecord}, oldest first. Records
-   * that follow arrive through {@link AgentEvents.record}; none is missing or doubled.
+   * The durable log: a JSON array of {@link SessionRecord}, oldest first. The first read fixes where it ends and lets
+   * the reports go, from the next microtask on. Records that follow arrive through {@link AgentEvents.record}; none is
+   * missing or doubled. Read it once: a Host may make the text anew at every read.
    */
   readonly history: string
   /**
    * Queues messages for the agent, in order. With `wake` the last one opens a turn of its own and the others join
-   * it; without, all of them wait for the next step of the running turn.
+   * it; without, all of them wait for the next step of the running turn, or for the turn that is next.
+   *
+   * @throws When the agent is gone, or from inside a report of a record.
    */
   deliver(messages: readonly HostMessage[], wake: boolean): void
-  /** Requests cancellation of the running turn and drops what is queued. No-op when idle. */
+  /** Requests cancellation of the running turn and drops what is queued, also when idle. No-op on a gone agent. */
   cancel(): void
   /**
    * Registers a Tool in this agent's own scope, visible to no other agent.
@@ -127,9 +131,9 @@ export interface AgentEvents {
   reasoning(delta: string): void
   /** Arguments of a call, as the model produces them; the first of a call carries its name and may have no delta. */
   toolCall(callId: string, name: string | undefined, delta: string): void
-  /** The block that was open is complete. */
+  /** The block that was written last is complete. Not reported for a block that others interleave with and follow. */
   blockEnd(): void
-  /** The attempt is over: committed to the log as a message, or abandoned. */
+  /** The attempt is over: committed to the log as a message, whose record came just before, or abandoned. */
   attemptEnd(committed: boolean): void
   /** A Tool's body starts or ends. Reported for every Tool; calls that policy refused have no body. */
   body(callId: string, running: boolean): void

@@ -1,0 +1,487 @@
+//! The gateway as a class: converts arguments, adds the clock, and says what there is to do next.
+//!
+//! Every method that tells the machine something returns [`Todo`] bits. The per-delta calls are in `hot`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+
+use super::hot;
+use crate::agui::surrogate::replace_lone_surrogates;
+use crate::gateway::{
+    AgentStatus, BodyChange, CallDecision, CallHead, Code, Config, Gateway, GatewayError, Head,
+    ReaderId, Request, ResponseHead, Secret, ThreadId, Token, Verdict, check_head,
+};
+
+/// What the driver has to do after a call, as bits.
+struct Todo;
+
+impl Todo {
+    const EFFECTS: u32 = 1;
+    const READERS: u32 = 2;
+    const DRIVE: u32 = 4;
+    const TIMER: u32 = 8;
+}
+
+/// The machine and what stands beside it.
+pub(super) struct Shared {
+    config: Config,
+    secret: Secret,
+    state: Mutex<State>,
+}
+
+struct State {
+    gateway: Gateway,
+    /// The deadline that the driver's timer is set to.
+    armed: Option<Instant>,
+    /// The head of the response that was polled last, where it is an error.
+    error: Option<GatewayError>,
+}
+
+impl Shared {
+    /// Runs the machine and returns what there is to do.
+    pub(super) fn with(&self, run: impl FnOnce(&mut Gateway, Instant)) -> u32 {
+        let mut state = self.lock();
+        run(&mut state.gateway, Instant::now());
+        state.todo()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic inside the machine has been reported as an error; what is left is still the best answer there is.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn todo(&self) -> u32 {
+        let next = self.gateway.poll_timeout();
+        let earlier = next.is_some_and(|next| self.armed.is_none_or(|armed| next < armed));
+        let bit = |set: bool, bit: u32| if set { bit } else { 0 };
+        bit(self.gateway.has_effects(), Todo::EFFECTS)
+            | bit(self.gateway.has_readers(), Todo::READERS)
+            | bit(self.gateway.wants_drive(), Todo::DRIVE)
+            | bit(earlier, Todo::TIMER)
+    }
+}
+
+/// An HTTP answer that is decided without a stream.
+#[napi(object)]
+pub struct HttpError {
+    /// HTTP status.
+    pub status: u32,
+    /// `{"code","message"}` as JSON.
+    pub body: String,
+}
+
+impl From<&GatewayError> for HttpError {
+    fn from(error: &GatewayError) -> Self {
+        Self {
+            status: error.code.status().into(),
+            body: error.body(),
+        }
+    }
+}
+
+/// What the head of a request allows: either `error`, or a run of `tenant` and `user`.
+#[napi(object)]
+pub struct HeadVerdict {
+    /// The answer, where the request is refused.
+    pub error: Option<HttpError>,
+    /// The tenant that the trusted header names.
+    pub tenant: Option<String>,
+    /// The user that the trusted header names.
+    pub user: Option<String>,
+}
+
+/// What becomes of a request: either `error`, or the handle of its response.
+#[napi(object)]
+pub struct RequestVerdict {
+    /// The answer, where the request is refused at once.
+    pub error: Option<HttpError>,
+    /// The response to write when `nextReader` names it.
+    pub reader: Option<u32>,
+    /// What to do next, see the class.
+    pub todo: u32,
+}
+
+/// The head of an HTTP request; header values as the client sent them, one by one.
+#[napi(object)]
+pub struct RequestHead {
+    /// Method, upper case.
+    pub method: String,
+    /// Raw path behind the route base.
+    pub rest: String,
+    /// Values of `authorization`.
+    pub authorization: Vec<String>,
+    /// Values of the tenant header.
+    pub tenant: Vec<String>,
+    /// Values of the user header.
+    pub user: Vec<String>,
+    /// Value of `content-type`.
+    pub content_type: Option<String>,
+    /// Value of `content-length`.
+    pub content_length: Option<String>,
+}
+
+/// The gateway's core. A driver tells it what happened, and carries out what it asks.
+///
+/// Methods that tell it something return bits of what to do next: 1 = take `effects()`, 2 = take `nextReader()` until
+/// it gives -1, 4 = call `driveNext()` in a later turn of the event loop, 8 = set a timer to `nextTimeout()`.
+#[napi]
+pub struct NativeGateway {
+    shared: Arc<Shared>,
+}
+
+#[napi]
+impl NativeGateway {
+    /// @param config - the configuration as JSON, with the document's field names.
+    /// @throws An `Error` with `code` `INVALID_CONFIG` that names the first bad field.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(config: String) -> Result<Self, &'static str> {
+        let config = zeroize::Zeroizing::new(config);
+        let (config, secret) = Config::parse(&config)
+            .map_err(|error| Error::new("INVALID_CONFIG", error.to_string()))?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                secret: Secret::new(&secret),
+                state: Mutex::new(State {
+                    gateway: Gateway::new(config.clone()),
+                    armed: None,
+                    error: None,
+                }),
+                config,
+            }),
+        })
+    }
+
+    /// The calls that happen once per delta, as plain functions.
+    #[napi(
+        catch_unwind,
+        ts_return_type = "{ text(thread: number, delta: string): number, toolCall(thread: number, callId: string, name: string | undefined, delta: string): number }"
+    )]
+    pub fn hot_path<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
+        hot::functions(env, &self.shared)
+    }
+
+    /// Checks the head of a request, before its body is read.
+    #[napi(catch_unwind)]
+    pub fn check_head(&self, head: RequestHead) -> HeadVerdict {
+        let verdict = check_head(
+            &self.shared.config,
+            &self.shared.secret,
+            &Head {
+                method: &head.method,
+                rest: &head.rest,
+                authorization: &head.authorization,
+                tenant: &head.tenant,
+                user: &head.user,
+                content_type: head.content_type.as_deref(),
+                content_length: head.content_length.as_deref(),
+            },
+        );
+        match verdict {
+            Ok(Verdict::Run(principal)) => HeadVerdict {
+                error: None,
+                tenant: Some(principal.tenant),
+                user: Some(principal.user),
+            },
+            Err(error) => HeadVerdict {
+                error: Some((&error).into()),
+                tenant: None,
+                user: None,
+            },
+        }
+    }
+
+    /// Largest body, in bytes.
+    #[napi(getter, catch_unwind)]
+    pub fn max_request_bytes(&self) -> u32 {
+        u32::try_from(self.shared.config.request.bytes).unwrap_or(u32::MAX)
+    }
+
+    /// The answer to a body that is larger.
+    #[napi(catch_unwind)]
+    pub fn too_large(&self) -> HttpError {
+        (&Request::too_large(&self.shared.config)).into()
+    }
+
+    /// A request has arrived whole. `tenant` and `user` are those of `checkHead`.
+    #[napi(catch_unwind)]
+    pub fn request(&self, tenant: String, user: String, body: &[u8]) -> RequestVerdict {
+        let principal = crate::gateway::Principal { tenant, user };
+        let now = Instant::now();
+        let shared = &self.shared;
+        // A client that once cut an emoji in two resends it with every history: refusing would lock its thread.
+        let body = &*replace_lone_surrogates(body);
+        let read = Request::read(&shared.config, body, |thread_id| {
+            shared
+                .lock()
+                .gateway
+                .registered_tools(&principal, thread_id)
+        });
+        let mut state = shared.lock();
+        let handled = read.and_then(|request| {
+            state
+                .gateway
+                .handle_request(now, principal.clone(), body, &request)
+        });
+        let todo = state.todo();
+        match handled {
+            Ok(reader) => RequestVerdict {
+                error: None,
+                reader: Some(reader.0),
+                todo,
+            },
+            Err(error) => RequestVerdict {
+                error: Some((&error).into()),
+                reader: None,
+                todo,
+            },
+        }
+    }
+
+    /// The client of a response left before its end.
+    #[napi(catch_unwind)]
+    pub fn disconnect(&self, reader: u32) -> u32 {
+        self.shared
+            .with(|gateway, now| gateway.handle_disconnect(now, ReaderId(reader)))
+    }
+
+    /// The socket of a response has drained.
+    #[napi(catch_unwind)]
+    pub fn drained(&self, reader: u32) -> u32 {
+        self.shared
+            .with(|gateway, _| gateway.handle_drained(ReaderId(reader)))
+    }
+
+    /// The next response with something to write, as `reader * 8 + bits`, or -1. Bits: 1 = write the head of a stream
+    /// first, 2 = what `read` gives is the last of it, 4 = the answer is `readerError()` and nothing else.
+    #[napi(catch_unwind)]
+    pub fn next_reader(&self) -> f64 {
+        let mut state = self.shared.lock();
+        let Some(ready) = state.gateway.poll_reader() else {
+            return -1.0;
+        };
+        let head = match ready.head {
+            None => 0,
+            Some(ResponseHead::Stream) => 1,
+            Some(ResponseHead::Error(error)) => {
+                state.error = Some(error);
+                4
+            }
+        };
+        let bits = head | if ready.last { 2 } else { 0 };
+        f64::from(ready.reader.0) * 8.0 + f64::from(bits)
+    }
+
+    /// The error answer of the reader that `nextReader` named last.
+    #[napi(catch_unwind)]
+    pub fn reader_error(&self) -> Option<HttpError> {
+        self.shared.lock().error.take().as_ref().map(Into::into)
+    }
+
+    /// What a response has not written yet.
+    #[napi(catch_unwind)]
+    pub fn read(&self, reader: u32) -> String {
+        let mut out = String::new();
+        self.shared
+            .lock()
+            .gateway
+            .read(Instant::now(), ReaderId(reader), &mut out);
+        out
+    }
+
+    /// Everything to ask of the Host, in order, as a JSON array.
+    #[napi(catch_unwind)]
+    pub fn effects(&self) -> String {
+        let mut state = self.shared.lock();
+        let effects: Vec<_> = std::iter::from_fn(|| state.gateway.poll_effect()).collect();
+        serde_json::to_string(&effects).unwrap_or_default()
+    }
+
+    /// Sets one agent to work.
+    #[napi(catch_unwind)]
+    pub fn drive_next(&self) -> u32 {
+        self.shared.with(|gateway, now| {
+            gateway.poll_drive(now);
+        })
+    }
+
+    /// Milliseconds until `timeout` wants to be called, or -1. The driver sets its timer to it.
+    #[napi(catch_unwind)]
+    pub fn next_timeout(&self) -> f64 {
+        let mut state = self.shared.lock();
+        state.armed = state.gateway.poll_timeout();
+        match state.armed {
+            None => -1.0,
+            Some(at) => at.saturating_duration_since(Instant::now()).as_secs_f64() * 1000.0,
+        }
+    }
+
+    /// The driver's timer fired.
+    #[napi(catch_unwind)]
+    pub fn timeout(&self) -> u32 {
+        self.shared.lock().armed = None;
+        self.shared.with(|gateway, now| gateway.handle_timeout(now))
+    }
+
+    /// The agent of a thread is there, with its log so far and the Tools that it has by itself.
+    #[napi(catch_unwind)]
+    pub fn opened(&self, thread: u32, history: String, inherited: Vec<String>) -> u32 {
+        self.shared.with(|gateway, now| {
+            gateway.handle_opened(now, ThreadId(thread), &history, inherited);
+        })
+    }
+
+    /// The agent of a thread cannot be had. `code` is one of the gateway's; another one becomes
+    /// `AGENT_EXECUTION_ERROR` and its message is not told.
+    #[napi(catch_unwind)]
+    pub fn open_failed(&self, thread: u32, code: String, message: String) -> u32 {
+        let error = match Code::named(&code) {
+            Some(code) => GatewayError::new(code, message),
+            None => GatewayError::new(Code::AgentExecutionError, "the agent could not be opened"),
+        };
+        self.shared
+            .with(|gateway, now| gateway.handle_open_failed(now, ThreadId(thread), &error))
+    }
+
+    /// The agent of a thread is disposed.
+    #[napi(catch_unwind)]
+    pub fn closed(&self, thread: u32) -> u32 {
+        self.shared
+            .with(|gateway, now| gateway.handle_closed(now, ThreadId(thread)))
+    }
+
+    /// Somebody else disposed the agent of a thread.
+    #[napi(catch_unwind)]
+    pub fn gone(&self, thread: u32) -> u32 {
+        self.shared
+            .with(|gateway, now| gateway.handle_gone(now, ThreadId(thread)))
+    }
+
+    /// The log of a thread has a new record.
+    #[napi(catch_unwind)]
+    pub fn record(&self, thread: u32, json: String) -> u32 {
+        self.shared
+            .with(|gateway, now| gateway.handle_record(now, ThreadId(thread), &json))
+    }
+
+    /// A model attempt begins.
+    #[napi(catch_unwind)]
+    pub fn attempt_start(&self, thread: u32, turn: u32, step: u32) -> u32 {
+        self.shared.with(|gateway, now| {
+            gateway.handle_attempt_start(now, ThreadId(thread), turn.into(), step.into());
+        })
+    }
+
+    /// The block that was open is complete.
+    #[napi(catch_unwind)]
+    pub fn block_end(&self, thread: u32) -> u32 {
+        self.shared
+            .with(|gateway, now| gateway.handle_block_end(now, ThreadId(thread)))
+    }
+
+    /// The attempt under way came to nothing.
+    #[napi(catch_unwind)]
+    pub fn attempt_abandoned(&self, thread: u32) -> u32 {
+        self.shared
+            .with(|gateway, now| gateway.handle_attempt_abandoned(now, ThreadId(thread)))
+    }
+
+    /// A Tool's body starts or ends.
+    #[napi(catch_unwind)]
+    pub fn body(&self, thread: u32, call_id: String, running: bool) -> u32 {
+        let change = if running {
+            BodyChange::Started
+        } else {
+            BodyChange::Ended
+        };
+        self.shared
+            .with(|gateway, now| gateway.handle_body(now, ThreadId(thread), &call_id, change))
+    }
+
+    /// The Tools that the agent has by itself are these now.
+    #[napi(catch_unwind)]
+    pub fn inherited(&self, thread: u32, names: Vec<String>) -> u32 {
+        self.shared
+            .with(|gateway, now| gateway.handle_inherited(now, ThreadId(thread), names))
+    }
+
+    /// The agent's status changed.
+    #[napi(catch_unwind)]
+    pub fn status(
+        &self,
+        thread: u32,
+        #[napi(ts_arg_type = "'idle' | 'running'")] status: String,
+    ) -> u32 {
+        let status = if status == "running" {
+            AgentStatus::Running
+        } else {
+            AgentStatus::Idle
+        };
+        self.shared
+            .with(|gateway, now| gateway.handle_status(now, ThreadId(thread), status))
+    }
+
+    /// A body of a Tool that the gateway registered begins. Returns how it settles at once, as the JSON of an
+    /// outcome, or `null` when it waits for a `settle` effect with this token.
+    #[napi(catch_unwind)]
+    pub fn call(
+        &self,
+        thread: u32,
+        token: u32,
+        call_id: String,
+        name: String,
+        arguments: String,
+    ) -> Option<String> {
+        let call = CallHead {
+            call_id: &call_id,
+            name: &name,
+            arguments: &arguments,
+        };
+        let mut state = self.shared.lock();
+        match state
+            .gateway
+            .handle_call(Instant::now(), ThreadId(thread), Token(token), &call)
+        {
+            CallDecision::Park => None,
+            CallDecision::Settle(outcome) => serde_json::to_string(&outcome).ok(),
+        }
+    }
+
+    /// The Host aborted a body that waits; the driver settles it.
+    #[napi(catch_unwind)]
+    pub fn call_aborted(&self, thread: u32, token: u32) -> u32 {
+        self.shared.with(|gateway, now| {
+            gateway.handle_call_aborted(now, ThreadId(thread), Token(token));
+        })
+    }
+
+    /// A `syncTools` effect is carried out, or failed with a message.
+    #[napi(catch_unwind)]
+    pub fn tools_synced(&self, thread: u32, error: Option<String>) -> u32 {
+        self.shared.with(|gateway, now| {
+            gateway.handle_tools_synced(now, ThreadId(thread), error.as_deref());
+        })
+    }
+
+    /// What there is to do now, see the class.
+    #[napi(catch_unwind)]
+    pub fn todo(&self) -> u32 {
+        self.shared.lock().todo()
+    }
+
+    /// Ends everything. Later requests are refused.
+    #[napi(catch_unwind)]
+    pub fn shutdown(&self) -> u32 {
+        self.shared.with(|gateway, now| gateway.shutdown(now))
+    }
+
+    /// Threads that are live, opening or closing.
+    #[napi(getter, catch_unwind)]
+    pub fn thread_count(&self) -> u32 {
+        u32::try_from(self.shared.lock().gateway.thread_count()).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,349 @@
+//! From an arrived request to a run with an opening (spec: gateway, HTTP 与 run 语义; G6, G7, G8, G13, X11).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Gateway;
+use super::effect::{HostMessage, MessageSource, TextPart};
+use super::error::{Code, GatewayError};
+use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
+use super::notes;
+use super::plan::{NewMessages, Plan, WorkPlan, plan};
+use super::request::Request;
+use super::run::{Answer, Run, RunRecord, Stage, Work, WorkKind};
+use super::thread::Phase;
+use crate::agui::{Event, Json};
+use crate::tools::Catalogue;
+
+impl Gateway {
+    /// A request has arrived. Returns the reader of its response, which begins once it is decided.
+    ///
+    /// # Errors
+    /// When it is refused at once. Nothing has changed then.
+    pub fn handle_request(
+        &mut self,
+        now: Instant,
+        principal: Principal,
+        body: &[u8],
+        request: &Request<'_>,
+    ) -> Result<ReaderId, GatewayError> {
+        if self.shut_down {
+            return Err(not_available());
+        }
+        let key = ThreadKey {
+            principal,
+            thread_id: request.input.thread_id.clone().into_owned(),
+        };
+        let digest = self.key.of(body);
+        let known = self.by_key.get(&key).copied();
+        if let Some(run) = known.and_then(|thread| self.find_run(thread, &request.input.run_id)) {
+            return if self.runs[&run].digest == digest {
+                Ok(self.attach(now, run))
+            } else {
+                Err(GatewayError::new(
+                    Code::RunIdConflict,
+                    "the run id was used for another request",
+                ))
+            };
+        }
+        let thread = match known {
+            Some(thread) => thread,
+            None => self.open_thread(key)?,
+        };
+        let run = self.new_run(thread, request, digest);
+        match self.decide(now, thread, run, body, request) {
+            Ok(()) => {
+                let reader = self.attach(now, run);
+                self.tell(now, run);
+                Ok(reader)
+            }
+            Err(error) => {
+                self.runs.remove(&run);
+                Err(error)
+            }
+        }
+    }
+
+    /// The browser Tools that a thread has registered, for [`Request::read`].
+    #[must_use]
+    pub fn registered_tools(&self, principal: &Principal, thread_id: &str) -> Catalogue {
+        let key = ThreadKey {
+            principal: principal.clone(),
+            thread_id: thread_id.into(),
+        };
+        let thread = self.by_key.get(&key).and_then(|id| self.threads.get(id));
+        thread
+            .map(|thread| thread.tools.clone())
+            .unwrap_or_default()
+    }
+
+    /// The run of that id that a thread retains or has waiting.
+    fn find_run(&self, thread: ThreadId, run_id: &str) -> Option<RunKey> {
+        let thread = self.threads.get(&thread)?;
+        let mut known = thread.ledger.iter().chain(&thread.queue);
+        known.find(|run| *self.runs[run].run_id == *run_id).copied()
+    }
+
+    fn new_run(
+        &mut self,
+        thread: ThreadId,
+        request: &Request<'_>,
+        digest: super::digest::Digest,
+    ) -> RunKey {
+        let run = RunKey(self.take_id());
+        let record = RunRecord::new(self.config.run, self.config.request.identity_bytes);
+        self.runs.insert(
+            run,
+            Run {
+                thread,
+                run_id: request.input.run_id.as_ref().into(),
+                digest,
+                stage: Stage::Queued(Box::default()),
+                readers: Vec::new(),
+                record,
+            },
+        );
+        run
+    }
+
+    /// Admits a fresh run, or lets it wait.
+    fn decide(
+        &mut self,
+        now: Instant,
+        thread_id: ThreadId,
+        run: RunKey,
+        body: &[u8],
+        request: &Request<'_>,
+    ) -> Result<(), GatewayError> {
+        let Some(thread) = self.threads.get(&thread_id) else {
+            return Err(not_available());
+        };
+        if thread.phase == Phase::Live {
+            let free = thread.is_free() && thread.queue.is_empty();
+            match plan(self.key, thread, request) {
+                Ok(Plan::History) => {
+                    return self.admit(now, thread_id, run, request, Plan::History);
+                }
+                Ok(plan) if free => return self.admit(now, thread_id, run, request, plan),
+                Err(error) if free => return Err(error),
+                // The thread may be another when it is this request's turn.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return Err(not_available());
+        };
+        if thread.queue.len() >= self.config.max_runs_per_thread {
+            return Err(GatewayError::new(
+                Code::RunQueueFull,
+                format!(
+                    "{} requests already wait for this thread",
+                    thread.queue.len()
+                ),
+            ));
+        }
+        thread.queue.push_back(run);
+        self.runs
+            .entry(run)
+            .and_modify(|run| run.stage = Stage::Queued(body.into()));
+        self.touch(now, thread_id);
+        Ok(())
+    }
+
+    /// Looks at the queue of a thread that may have become free.
+    pub(super) fn pump(&mut self, now: Instant, thread_id: ThreadId) {
+        loop {
+            let Some(thread) = self
+                .threads
+                .get_mut(&thread_id)
+                .filter(|thread| thread.is_free())
+            else {
+                return;
+            };
+            let Some(run) = thread.queue.pop_front() else {
+                self.touch(now, thread_id);
+                return;
+            };
+            let Some(Stage::Queued(body)) = self.runs.get_mut(&run).map(|run| &mut run.stage)
+            else {
+                continue;
+            };
+            let body = std::mem::take(body);
+            let tools = thread.tools.clone();
+            let admitted = Request::read(&self.config, &body, |_| tools).and_then(|request| {
+                let thread = self.threads.get(&thread_id).ok_or_else(not_available)?;
+                let plan = plan(self.key, thread, &request)?;
+                self.admit(now, thread_id, run, &request, plan)
+            });
+            match admitted {
+                Ok(()) => self.tell(now, run),
+                Err(error) => self.reject(now, run, error),
+            }
+        }
+    }
+
+    /// Admits a run: enters it in the ledger, writes its opening, and reserves the agent for it.
+    fn admit(
+        &mut self,
+        now: Instant,
+        thread_id: ThreadId,
+        run: RunKey,
+        request: &Request<'_>,
+        plan: Plan,
+    ) -> Result<(), GatewayError> {
+        self.enter_ledger(thread_id, run)?;
+        let interrupted = self
+            .threads
+            .get_mut(&thread_id)
+            .is_some_and(|thread| std::mem::take(&mut thread.interrupted));
+        match plan {
+            Plan::History => {
+                self.open_record(thread_id, run, request, &[]);
+                if interrupted {
+                    self.fail(now, run, &interrupted_error());
+                } else {
+                    self.finish_history(now, run);
+                }
+            }
+            Plan::Work(work) if interrupted => {
+                // Clients keep what they sent and may send it again: nothing of it was accepted.
+                self.open_record(thread_id, run, request, &work.messages.encoded());
+                self.fail(now, run, &interrupted_error());
+            }
+            Plan::Work(work) => self.admit_work(now, thread_id, run, request, work),
+        }
+        Ok(())
+    }
+
+    fn admit_work(
+        &mut self,
+        now: Instant,
+        thread_id: ThreadId,
+        run: RunKey,
+        request: &Request<'_>,
+        plan: WorkPlan,
+    ) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        thread.state.apply(plan.baseline);
+        let kind = match plan.messages {
+            NewMessages::User(users) => {
+                let messages = users.into_iter().map(|user| {
+                    thread.seen.accept(&user.id, user.digest, user.encoded());
+                    HostMessage {
+                        id: Some(user.id),
+                        content: user
+                            .texts
+                            .into_iter()
+                            .map(|text| TextPart { text })
+                            .collect(),
+                        source: MessageSource::User,
+                    }
+                });
+                WorkKind::Turn(messages.collect())
+            }
+            NewMessages::Results(results) => {
+                let answers = results.into_iter().map(|result| {
+                    thread
+                        .seen
+                        .accept(&result.own.id, result.digest, result.encoded());
+                    Answer {
+                        call: result.call,
+                        own: result.own,
+                        outcome: result.outcome,
+                    }
+                });
+                WorkKind::Continuation(answers.collect())
+            }
+        };
+        let mut notes: Vec<HostMessage> =
+            notes::context(&request.input.context).into_iter().collect();
+        notes.extend(thread.state.value().map(notes::state));
+        thread.driver = Some(run);
+        self.open_record(thread_id, run, request, &[]);
+        if self.end_if_overflowed(now, run) {
+            return;
+        }
+        if let Some(run) = self.runs.get_mut(&run) {
+            run.stage = Stage::Admitted(Work {
+                tools: request.tools.clone(),
+                notes,
+                kind,
+            });
+        }
+        self.drive.push_back(run);
+        self.touch(now, thread_id);
+    }
+
+    /// Makes room in the ledger and enters the run.
+    fn enter_ledger(&mut self, thread: ThreadId, run: RunKey) -> Result<(), GatewayError> {
+        let thread = self.threads.get_mut(&thread).ok_or_else(not_available)?;
+        if thread.ledger.len() >= self.config.max_runs_per_thread {
+            let Some(at) = thread
+                .ledger
+                .iter()
+                .position(|run| self.runs[run].stage.is_over())
+            else {
+                return Err(GatewayError::new(
+                    Code::RunLedgerFull,
+                    "every retained run of this thread is active",
+                ));
+            };
+            if let Some(old) = thread.ledger.remove(at)
+                && self.runs[&old].readers.is_empty()
+            {
+                self.runs.remove(&old);
+            }
+        }
+        thread.ledger.push_back(run);
+        Ok(())
+    }
+
+    /// Writes what every run begins with: `RUN_STARTED`, the shared state, the history with what was just accepted,
+    /// and the cards of settled calls.
+    fn open_record(
+        &mut self,
+        thread_id: ThreadId,
+        run: RunKey,
+        request: &Request<'_>,
+        unaccepted: &[String],
+    ) {
+        let (Some(thread), Some(run)) = (self.threads.get_mut(&thread_id), self.runs.get_mut(&run))
+        else {
+            return;
+        };
+        run.record.event(&Event::RunStarted {
+            thread_id: &thread.key.thread_id,
+            run_id: &run.run_id,
+            parent_run_id: request.input.parent_run_id.as_deref(),
+        });
+        if let Some(state) = thread.state.value() {
+            run.record.event(&Event::StateSnapshot {
+                snapshot: Json::encoded(&state.to_string()),
+            });
+        }
+        let pending = thread
+            .seen
+            .pending()
+            .chain(unaccepted.iter().map(String::as_str));
+        run.record.pieces(thread.transcript.snapshot(pending));
+        for card in thread.transcript.cards().settled() {
+            run.record.json(Arc::clone(card));
+        }
+    }
+}
+
+pub(super) fn not_available() -> GatewayError {
+    GatewayError::new(
+        Code::AgentNotAvailable,
+        "the thread's agent is not available",
+    )
+}
+
+fn interrupted_error() -> GatewayError {
+    GatewayError::new(
+        Code::ThreadInterrupted,
+        "a restart interrupted the last turn; send the message again to continue",
+    )
+}

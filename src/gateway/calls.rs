@@ -1,0 +1,207 @@
+//! Browser Tool calls of the turn under way: announced to the browser, parked in the Host, answered (G11).
+//!
+//! An answer may come before the Host has started the body (a step may make more calls than the Host runs at once), so
+//! an announced call can be answered, and the body then settles as soon as it begins.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use super::effect::CallOutcome;
+use super::ids::Token;
+use crate::projection::FrontendResult;
+
+/// The browser's calls of one turn, by wire id.
+#[derive(Debug, Default)]
+pub(super) struct BrowserCalls {
+    calls: HashMap<String, BrowserCall>,
+}
+
+#[derive(Debug)]
+struct BrowserCall {
+    state: CallState,
+    /// The browser's own message, once there is one.
+    answer: Option<FrontendResult>,
+}
+
+#[derive(Debug)]
+enum CallState {
+    /// The model made it; its body has not begun.
+    Announced,
+    /// The browser answered before the body began.
+    Answered(CallOutcome),
+    /// The body waits for the browser.
+    Parked { token: Token, deadline: Instant },
+    /// The body is over.
+    Over,
+}
+
+impl BrowserCalls {
+    pub(super) fn announce(&mut self, wire_id: &str) {
+        let call = BrowserCall {
+            state: CallState::Announced,
+            answer: None,
+        };
+        self.calls.insert(wire_id.into(), call);
+    }
+
+    /// The body begins. Returns how it settles at once, or `None` when it waits from now on; `Err` for a call that
+    /// the browser was never told of.
+    pub(super) fn begin(
+        &mut self,
+        wire_id: &str,
+        token: Token,
+        deadline: Instant,
+    ) -> Result<Option<CallOutcome>, Unannounced> {
+        let call = self.calls.get_mut(wire_id).ok_or(Unannounced)?;
+        match std::mem::replace(&mut call.state, CallState::Over) {
+            CallState::Announced => {
+                call.state = CallState::Parked { token, deadline };
+                Ok(None)
+            }
+            CallState::Answered(outcome) => Ok(Some(outcome)),
+            CallState::Parked { .. } | CallState::Over => Err(Unannounced),
+        }
+    }
+
+    /// Whether the browser still owes the answer to this call.
+    pub(super) fn is_owed(&self, wire_id: &str) -> bool {
+        self.calls
+            .get(wire_id)
+            .is_some_and(|call| call.answer.is_none() && !matches!(call.state, CallState::Over))
+    }
+
+    /// Whether the browser owes any answer.
+    pub(super) fn any_owed(&self) -> bool {
+        self.calls.keys().any(|wire_id| self.is_owed(wire_id))
+    }
+
+    /// Whether a body waits for the browser.
+    pub(super) fn any_parked(&self) -> bool {
+        self.calls
+            .values()
+            .any(|call| matches!(call.state, CallState::Parked { .. }))
+    }
+
+    /// Whether the browser was asked to make this call.
+    pub(super) fn knows(&self, wire_id: &str) -> bool {
+        self.calls.contains_key(wire_id)
+    }
+
+    /// The browser's own message for a call.
+    pub(super) fn answer_of(&self, wire_id: &str) -> Option<&FrontendResult> {
+        self.calls.get(wire_id)?.answer.as_ref()
+    }
+
+    /// Takes the browser's answer. Returns the body to settle and its deadline, where one waits.
+    pub(super) fn answer(
+        &mut self,
+        wire_id: &str,
+        message: FrontendResult,
+        outcome: CallOutcome,
+    ) -> Option<(Token, Instant, CallOutcome)> {
+        let call = self.calls.get_mut(wire_id)?;
+        call.answer = Some(message);
+        match std::mem::replace(&mut call.state, CallState::Over) {
+            CallState::Parked { token, deadline } => Some((token, deadline, outcome)),
+            CallState::Announced => {
+                call.state = CallState::Answered(outcome);
+                None
+            }
+            CallState::Answered(_) | CallState::Over => None,
+        }
+    }
+
+    /// A body ended without the browser: its time ran out, or the Host aborted it. Returns its deadline.
+    pub(super) fn release(&mut self, token: Token) -> Option<Instant> {
+        let call = self.calls.values_mut().find(
+            |call| matches!(call.state, CallState::Parked { token: parked, .. } if parked == token),
+        )?;
+        match std::mem::replace(&mut call.state, CallState::Over) {
+            CallState::Parked { deadline, .. } => Some(deadline),
+            CallState::Announced | CallState::Answered(_) | CallState::Over => None,
+        }
+    }
+
+    /// The Host has the result of a call.
+    pub(super) fn settled(&mut self, wire_id: &str) {
+        if let Some(call) = self.calls.get_mut(wire_id) {
+            call.state = CallState::Over;
+        }
+    }
+
+    /// Ends the turn: takes every body that still waits.
+    pub(super) fn drain(&mut self) -> Vec<(Token, Instant)> {
+        self.calls
+            .drain()
+            .filter_map(|(_, call)| match call.state {
+                CallState::Parked { token, deadline } => Some((token, deadline)),
+                CallState::Announced | CallState::Answered(_) | CallState::Over => None,
+            })
+            .collect()
+    }
+}
+
+/// The browser was never told of the call, or it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unannounced;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn message(id: &str) -> FrontendResult {
+        FrontendResult {
+            id: id.into(),
+            encrypted_value: None,
+            subagent_run_id: None,
+            metadata: None,
+        }
+    }
+
+    fn text(text: &str) -> CallOutcome {
+        CallOutcome::Resolved {
+            text: text.into(),
+            meta: None,
+        }
+    }
+
+    #[test]
+    fn a_parked_call_settles_once() {
+        let mut calls = BrowserCalls::default();
+        let deadline = Instant::now();
+        assert_eq!(
+            calls.begin("c", Token(1), deadline).unwrap_err(),
+            Unannounced
+        );
+        calls.announce("c");
+        assert!(calls.any_owed() && !calls.any_parked());
+        assert!(calls.begin("c", Token(1), deadline).unwrap().is_none());
+        assert!(calls.any_parked());
+        assert!(calls.answer("c", message("m"), text("x")).is_some());
+        assert!(calls.answer("c", message("n"), text("y")).is_none());
+        assert!(!calls.any_owed() && !calls.any_parked());
+        assert_eq!(calls.release(Token(1)), None);
+    }
+
+    #[test]
+    fn an_early_answer_settles_the_body_as_it_begins() {
+        let mut calls = BrowserCalls::default();
+        calls.announce("c");
+        assert!(calls.answer("c", message("m"), text("x")).is_none());
+        assert!(!calls.is_owed("c"));
+        let outcome = calls.begin("c", Token(1), Instant::now()).unwrap();
+        assert!(matches!(outcome, Some(CallOutcome::Resolved { text, .. }) if text == "x"));
+        assert_eq!(calls.answer_of("c").unwrap().id, "m");
+    }
+
+    #[test]
+    fn the_end_of_the_turn_releases_what_waits() {
+        let mut calls = BrowserCalls::default();
+        calls.announce("a");
+        calls.announce("b");
+        calls.begin("b", Token(7), Instant::now()).unwrap();
+        assert_eq!(calls.drain().len(), 1);
+        assert!(!calls.any_owed());
+    }
+}

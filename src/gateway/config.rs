@@ -1,0 +1,354 @@
+//! Configuration (spec: gateway, 配置; G2): every field with its default, checked once.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// Longest JSON of an event without ids, code or message: the envelope of opening and terminal events.
+const MANDATORY_ENVELOPE_BYTES: u64 = 256;
+/// Ids in the mandatory opening and terminal events: thread, run and parent run, then thread and run again.
+const MANDATORY_IDS: u64 = 5;
+/// `RUN_STARTED` and the terminal event.
+const MANDATORY_EVENTS: u64 = 2;
+/// Timers of Node and of most hosts hold a signed 32-bit count of milliseconds.
+const MAX_TIMEOUT_MS: u64 = 2_147_483_647;
+
+/// A configuration as the user wrote it. Absent fields take the document's defaults.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawConfig {
+    path: String,
+    shared_secret: String,
+    tenant_header: String,
+    user_header: String,
+    max_request_bytes: u64,
+    max_identity_bytes: u64,
+    max_messages: u64,
+    max_message_bytes: u64,
+    max_contexts: u64,
+    max_context_bytes: u64,
+    max_tools: u64,
+    max_tool_bytes: u64,
+    max_tool_schema_depth: u64,
+    max_forwarded_props_bytes: u64,
+    max_state_bytes: u64,
+    max_threads: u64,
+    thread_idle_ms: u64,
+    frontend_tool_timeout_ms: u64,
+    max_run_events: u64,
+    max_run_event_bytes: u64,
+    max_runs_per_thread: u64,
+    flush_interval_ms: u64,
+    keep_alive_ms: u64,
+    tool_schemas: ToolSchemas,
+}
+
+/// What happens to a browser Tool's schema that is larger than what DSH enforces (X8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolSchemas {
+    /// Only DSH's own subset is accepted.
+    Strict,
+    /// Annotations that carry no constraint are dropped first.
+    Normalize,
+}
+
+impl Default for RawConfig {
+    fn default() -> Self {
+        Self {
+            path: "/ag-ui".into(),
+            shared_secret: String::new(),
+            tenant_header: "x-dsh-tenant-id".into(),
+            user_header: "x-dsh-user-id".into(),
+            max_request_bytes: 262_144,
+            max_identity_bytes: 256,
+            max_messages: 256,
+            max_message_bytes: 524_288,
+            max_contexts: 32,
+            max_context_bytes: 131_072,
+            max_tools: 32,
+            max_tool_bytes: 131_072,
+            max_tool_schema_depth: 16,
+            max_forwarded_props_bytes: 65_536,
+            max_state_bytes: 65_536,
+            max_threads: 100,
+            thread_idle_ms: 1_800_000,
+            frontend_tool_timeout_ms: 300_000,
+            max_run_events: 4096,
+            max_run_event_bytes: 2_097_152,
+            max_runs_per_thread: 32,
+            flush_interval_ms: 8,
+            keep_alive_ms: 15_000,
+            tool_schemas: ToolSchemas::Normalize,
+        }
+    }
+}
+
+/// A checked configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Route base, absolute, without a trailing slash.
+    pub path: String,
+    /// Name of the header that carries the tenant, lower case.
+    pub tenant_header: String,
+    /// Name of the header that carries the user, lower case.
+    pub user_header: String,
+    /// Limits on one request.
+    pub request: RequestLimits,
+    /// Limits on the record that a run retains.
+    pub run: RunLimits,
+    /// Live threads at once.
+    pub max_threads: usize,
+    /// Idle time after which a thread's agent is released.
+    pub thread_idle: Duration,
+    /// Longest wait for a browser Tool's result.
+    pub frontend_tool_timeout: Duration,
+    /// Retained runs of a thread, and, separately, requests that may wait for it.
+    pub max_runs_per_thread: usize,
+    /// Least time between two writes of deltas of one stream; zero writes each by itself (X12).
+    pub flush_interval: Duration,
+    /// Silence after which a comment frame is sent (X9).
+    pub keep_alive: Duration,
+    /// Treatment of schemas outside DSH's subset (X8).
+    pub tool_schemas: ToolSchemas,
+}
+
+/// Limits on one request, in counts and in UTF-8 bytes of JSON.
+#[derive(Debug, Clone)]
+pub struct RequestLimits {
+    /// Body bytes.
+    pub bytes: usize,
+    /// Bytes of one id.
+    pub identity_bytes: usize,
+    /// Messages.
+    pub messages: usize,
+    /// Bytes of all messages.
+    pub message_bytes: usize,
+    /// Context entries.
+    pub contexts: usize,
+    /// Bytes of all context entries.
+    pub context_bytes: usize,
+    /// Browser Tools.
+    pub tools: usize,
+    /// Bytes of all browser Tools.
+    pub tool_bytes: usize,
+    /// Depth of one Tool's schema.
+    pub tool_schema_depth: usize,
+    /// Bytes of `forwardedProps`.
+    pub forwarded_props_bytes: usize,
+    /// Bytes of `state`, and of the state after any update.
+    pub state_bytes: usize,
+}
+
+/// Limits on the record that a run retains, terminal event included.
+#[derive(Debug, Clone, Copy)]
+pub struct RunLimits {
+    /// Events.
+    pub events: usize,
+    /// Bytes of their JSON.
+    pub bytes: usize,
+}
+
+/// A field that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid config: {field} {problem}")]
+pub struct ConfigError {
+    /// The field, as the user writes it.
+    pub field: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+fn refuse(field: &str, problem: impl Into<String>) -> ConfigError {
+    ConfigError {
+        field: field.into(),
+        problem: problem.into(),
+    }
+}
+
+impl Config {
+    /// Reads and checks a configuration, and hands back the secret beside it.
+    ///
+    /// # Errors
+    /// The first field that cannot be used, by name.
+    pub fn parse(json: &str) -> Result<(Self, zeroize::Zeroizing<String>), ConfigError> {
+        let mut raw: RawConfig =
+            serde_json::from_str(json).map_err(|error| refuse("$", error.to_string()))?;
+        let secret = zeroize::Zeroizing::new(std::mem::take(&mut raw.shared_secret));
+        check_path(&raw.path)?;
+        check_header("tenantHeader", &raw.tenant_header)?;
+        check_header("userHeader", &raw.user_header)?;
+        if raw.tenant_header == raw.user_header {
+            return Err(refuse("userHeader", "must differ from tenantHeader"));
+        }
+        if secret.len() < 16 {
+            return Err(refuse("sharedSecret", "must hold at least 16 UTF-8 bytes"));
+        }
+        for (field, value) in raw.positive_fields() {
+            if value == 0 {
+                return Err(refuse(field, "must be a positive integer"));
+            }
+            if field.ends_with("Ms") && value > MAX_TIMEOUT_MS {
+                return Err(refuse(field, format!("must be at most {MAX_TIMEOUT_MS}")));
+            }
+        }
+        if raw.flush_interval_ms > MAX_TIMEOUT_MS {
+            return Err(refuse(
+                "flushIntervalMs",
+                format!("must be at most {MAX_TIMEOUT_MS}"),
+            ));
+        }
+        if raw.max_run_events < MANDATORY_EVENTS {
+            return Err(refuse(
+                "maxRunEvents",
+                format!("must hold the opening and terminal events ({MANDATORY_EVENTS})"),
+            ));
+        }
+        let mandatory =
+            MANDATORY_EVENTS * MANDATORY_ENVELOPE_BYTES + MANDATORY_IDS * raw.max_identity_bytes;
+        if raw.max_run_event_bytes < mandatory {
+            return Err(refuse(
+                "maxRunEventBytes",
+                format!("must hold the opening and terminal events ({mandatory} bytes)"),
+            ));
+        }
+        Ok((raw.resolve(), secret))
+    }
+}
+
+fn check_path(path: &str) -> Result<(), ConfigError> {
+    if !path.starts_with('/') {
+        return Err(refuse("path", "must be an absolute path"));
+    }
+    if path == "/" || path.ends_with('/') {
+        return Err(refuse("path", "must name a route and not end with a slash"));
+    }
+    let plain = path
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte));
+    if !plain || path.contains("//") || path.split('/').any(|part| part == "." || part == "..") {
+        return Err(refuse("path", "must consist of plain path segments"));
+    }
+    Ok(())
+}
+
+fn check_header(field: &str, name: &str) -> Result<(), ConfigError> {
+    let plain = !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    if plain {
+        Ok(())
+    } else {
+        Err(refuse(
+            field,
+            "must be a lower-case header name of letters, digits and hyphens",
+        ))
+    }
+}
+
+impl RawConfig {
+    fn positive_fields(&self) -> [(&'static str, u64); 18] {
+        [
+            ("maxRequestBytes", self.max_request_bytes),
+            ("maxIdentityBytes", self.max_identity_bytes),
+            ("maxMessages", self.max_messages),
+            ("maxMessageBytes", self.max_message_bytes),
+            ("maxContexts", self.max_contexts),
+            ("maxContextBytes", self.max_context_bytes),
+            ("maxTools", self.max_tools),
+            ("maxToolBytes", self.max_tool_bytes),
+            ("maxToolSchemaDepth", self.max_tool_schema_depth),
+            ("maxForwardedPropsBytes", self.max_forwarded_props_bytes),
+            ("maxStateBytes", self.max_state_bytes),
+            ("maxThreads", self.max_threads),
+            ("threadIdleMs", self.thread_idle_ms),
+            ("frontendToolTimeoutMs", self.frontend_tool_timeout_ms),
+            ("maxRunEvents", self.max_run_events),
+            ("maxRunEventBytes", self.max_run_event_bytes),
+            ("maxRunsPerThread", self.max_runs_per_thread),
+            ("keepAliveMs", self.keep_alive_ms),
+        ]
+    }
+
+    fn resolve(self) -> Config {
+        let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        Config {
+            path: self.path,
+            tenant_header: self.tenant_header,
+            user_header: self.user_header,
+            request: RequestLimits {
+                bytes: size(self.max_request_bytes),
+                identity_bytes: size(self.max_identity_bytes),
+                messages: size(self.max_messages),
+                message_bytes: size(self.max_message_bytes),
+                contexts: size(self.max_contexts),
+                context_bytes: size(self.max_context_bytes),
+                tools: size(self.max_tools),
+                tool_bytes: size(self.max_tool_bytes),
+                tool_schema_depth: size(self.max_tool_schema_depth),
+                forwarded_props_bytes: size(self.max_forwarded_props_bytes),
+                state_bytes: size(self.max_state_bytes),
+            },
+            run: RunLimits {
+                events: size(self.max_run_events),
+                bytes: size(self.max_run_event_bytes),
+            },
+            max_threads: size(self.max_threads),
+            thread_idle: Duration::from_millis(self.thread_idle_ms),
+            frontend_tool_timeout: Duration::from_millis(self.frontend_tool_timeout_ms),
+            max_runs_per_thread: size(self.max_runs_per_thread),
+            flush_interval: Duration::from_millis(self.flush_interval_ms),
+            keep_alive: Duration::from_millis(self.keep_alive_ms),
+            tool_schemas: self.tool_schemas,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn refused(json: &str) -> String {
+        Config::parse(json).unwrap_err().field
+    }
+
+    #[test]
+    fn the_document_s_defaults() {
+        let (config, secret) = Config::parse(r#"{"sharedSecret":"0123456789abcdef"}"#).unwrap();
+        assert_eq!(config.path, "/ag-ui");
+        assert_eq!(config.request.bytes, 262_144);
+        assert_eq!(config.run.events, 4096);
+        assert_eq!(config.run.bytes, 2_097_152);
+        assert_eq!(config.thread_idle, Duration::from_secs(1800));
+        assert_eq!(config.flush_interval, Duration::from_millis(8));
+        assert_eq!(secret.as_str(), "0123456789abcdef");
+    }
+
+    #[test]
+    fn a_bad_value_names_its_field() {
+        let with = |field: &str, value: &str| {
+            refused(&format!(
+                r#"{{"sharedSecret":"0123456789abcdef","{field}":{value}}}"#
+            ))
+        };
+        assert_eq!(with("path", r#""ag-ui""#), "path");
+        assert_eq!(with("path", r#""/""#), "path");
+        assert_eq!(with("path", r#""/x/""#), "path");
+        assert_eq!(with("path", r#""/a//b""#), "path");
+        assert_eq!(with("path", r#""/a/../b""#), "path");
+        assert_eq!(with("tenantHeader", r#""X-Tenant""#), "tenantHeader");
+        assert_eq!(with("userHeader", r#""x_user""#), "userHeader");
+        assert_eq!(with("userHeader", r#""x-dsh-tenant-id""#), "userHeader");
+        assert_eq!(with("maxRunEvents", "1"), "maxRunEvents");
+        assert_eq!(with("maxRunEventBytes", "1000"), "maxRunEventBytes");
+        assert_eq!(with("threadIdleMs", "2147483648"), "threadIdleMs");
+        for (field, _) in RawConfig::default().positive_fields() {
+            assert_eq!(with(field, "0"), field);
+        }
+        assert_eq!(refused(r#"{"sharedSecret":"short"}"#), "sharedSecret");
+        // The bound is of UTF-8 bytes, not of characters.
+        assert!(Config::parse(r#"{"sharedSecret":"éééééééé"}"#).is_ok());
+    }
+}

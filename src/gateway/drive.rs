@@ -1,0 +1,199 @@
+//! Handing an accepted run to its agent (G11, G12, X11).
+//!
+//! It happens in a later turn of the driver's loop than admission, so that a response has begun before a model that
+//! never yields starts. First the browser's Tools are brought up to date, then the messages go in or the parked
+//! calls settle.
+
+use std::time::Instant;
+
+use super::Gateway;
+use super::effect::{Effect, ToolEffect};
+use super::error::{Code, GatewayError};
+use super::ids::{RunKey, ThreadId};
+use super::run::{Answer, Stage, Work, WorkKind};
+use super::thread::{Thread, live};
+use super::timer::Timer;
+use crate::tools::{Catalogue, STATE_TOOL};
+
+/// The state Tool's definition for the model.
+const STATE_TOOL_DESCRIPTION: &str = "Update the shared application state. Top-level keys in state_updates replace \
+     the current values; keys that are left out stay as they are. Returns the whole state after the update.";
+const STATE_TOOL_PARAMETERS: &str = r#"{"type":"object","properties":{"state_updates":{"type":"object","description":"New values of top-level keys"}},"required":["state_updates"],"additionalProperties":false}"#;
+
+impl Gateway {
+    /// Sets one agent to work, and returns its thread. Call it once per turn of the loop, until it returns `None`.
+    ///
+    /// While agents are being opened nothing starts: their responses come first.
+    pub fn poll_drive(&mut self, now: Instant) -> Option<ThreadId> {
+        if self.opening > 0 {
+            return None;
+        }
+        while let Some(run) = self.drive.pop_front() {
+            if let Some(thread) = self.start(now, run) {
+                return Some(thread);
+            }
+        }
+        None
+    }
+
+    /// Whether [`Gateway::poll_drive`] has something to start.
+    #[must_use]
+    pub fn wants_drive(&self) -> bool {
+        self.opening == 0 && !self.drive.is_empty()
+    }
+
+    fn start(&mut self, now: Instant, run_key: RunKey) -> Option<ThreadId> {
+        let run = self.runs.get_mut(&run_key)?;
+        let thread_id = run.thread;
+        let thread = self.threads.get_mut(&thread_id)?;
+        if !matches!(run.stage, Stage::Admitted(_)) {
+            return None;
+        }
+        let Stage::Admitted(work) = std::mem::replace(&mut run.stage, Stage::Done) else {
+            return None;
+        };
+        let effect = sync_tools(thread_id, thread, &work);
+        run.stage = Stage::Syncing(work);
+        match effect {
+            Some(effect) => self.effects.push_back(effect),
+            None => self.handle_tools_synced(now, thread_id, None),
+        }
+        Some(thread_id)
+    }
+
+    /// The Host has replaced the browser's Tools, or refused to. `error` is its message; the driver has then taken
+    /// back every Tool that it had registered for the thread.
+    pub fn handle_tools_synced(&mut self, now: Instant, thread_id: ThreadId, error: Option<&str>) {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
+            return;
+        };
+        let Some(run_key) = thread.driver else {
+            return;
+        };
+        let Some(run) = self.runs.get_mut(&run_key) else {
+            return;
+        };
+        if !matches!(run.stage, Stage::Syncing(_)) {
+            return;
+        }
+        if let Some(reason) = error {
+            // The driver has taken back every Tool of this thread.
+            thread.tools = Catalogue::default();
+            thread.agent.state_tool = false;
+            let error = GatewayError::new(
+                Code::FrontendToolSyncFailed,
+                format!("the agent refused the browser's Tools: {reason}"),
+            );
+            self.fail_and_cancel(now, run_key, &error);
+            return;
+        }
+        let overtaken = match &run.stage {
+            Stage::Syncing(Work {
+                kind: WorkKind::Continuation(answers),
+                ..
+            }) => !answers
+                .iter()
+                .any(|answer| thread.calls.is_owed(&answer.call)),
+            _ => false,
+        };
+        if overtaken {
+            // The calls settled otherwise between admission and now: their time ran out, or the turn was cancelled.
+            let error = GatewayError::new(
+                Code::UnknownToolResult,
+                "the calls that these results answer are over",
+            );
+            self.fail(now, run_key, &error);
+            return;
+        }
+        let turn = thread.agent.turn;
+        let Stage::Syncing(work) = std::mem::replace(&mut run.stage, Stage::Driving { turn })
+        else {
+            return;
+        };
+        thread.tools = work.tools;
+        thread.agent.state_tool = thread.state.is_active();
+        match work.kind {
+            WorkKind::Turn(messages) => {
+                // The next turn that begins; one of the Host's own may still be ending.
+                run.stage = Stage::Driving { turn: None };
+                let mut all = work.notes;
+                all.extend(messages);
+                self.effects.push_back(Effect::Deliver {
+                    thread: thread_id,
+                    messages: all,
+                    wake: true,
+                });
+            }
+            WorkKind::Continuation(answers) => {
+                if !work.notes.is_empty() {
+                    self.effects.push_back(Effect::Deliver {
+                        thread: thread_id,
+                        messages: work.notes,
+                        wake: false,
+                    });
+                }
+                self.settle_answers(thread_id, answers);
+                self.check_park(now, thread_id);
+            }
+        }
+    }
+
+    fn settle_answers(&mut self, thread_id: ThreadId, answers: Vec<Answer>) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        for answer in answers {
+            let settled = thread
+                .calls
+                .answer(&answer.call, answer.own, answer.outcome);
+            if let Some((token, deadline, outcome)) = settled {
+                self.timers.clear(deadline, Timer::Call(thread_id, token));
+                self.effects.push_back(Effect::Settle { token, outcome });
+            }
+        }
+    }
+}
+
+/// The change of the agent's Tool set that a run needs, if any.
+fn sync_tools(thread_id: ThreadId, thread: &Thread, work: &Work) -> Option<Effect> {
+    let changes = thread.tools.changes_to(&work.tools);
+    let mut unregister: Vec<String> = changes
+        .unregister
+        .iter()
+        .map(|name| name.as_str().to_owned())
+        .collect();
+    let mut register: Vec<ToolEffect> = changes
+        .register
+        .iter()
+        .map(|tool| ToolEffect {
+            name: tool.name().as_str().to_owned(),
+            description: tool.description().to_owned(),
+            parameters: raw(tool.schema().json()),
+            concurrent: true,
+        })
+        .collect();
+    match (thread.agent.state_tool, thread.state.is_active()) {
+        (false, true) => register.push(ToolEffect {
+            name: STATE_TOOL.into(),
+            description: STATE_TOOL_DESCRIPTION.into(),
+            parameters: raw(STATE_TOOL_PARAMETERS),
+            concurrent: false,
+        }),
+        (true, false) => unregister.push(STATE_TOOL.into()),
+        _ => {}
+    }
+    if register.is_empty() && unregister.is_empty() {
+        return None;
+    }
+    Some(Effect::SyncTools {
+        thread: thread_id,
+        unregister,
+        register,
+    })
+}
+
+fn raw(json: &str) -> Box<serde_json::value::RawValue> {
+    // Both callers hold valid JSON; an empty object is the harmless answer to the impossible.
+    serde_json::value::RawValue::from_string(json.into())
+        .unwrap_or_else(|_| serde_json::value::RawValue::NULL.to_owned())
+}

@@ -1,0 +1,209 @@
+//! How a run ends: exactly one terminal event, and the agent is free for the next (spec: gateway, 生命周期; G7, G21).
+
+use std::time::Instant;
+
+use super::Gateway;
+use super::effect::Effect;
+use super::error::{Code, GatewayError};
+use super::ids::RunKey;
+use super::run::{Stage, WorkKind};
+use crate::agui::Event;
+use crate::session::TurnEnd;
+
+/// The end of a run.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The turn is complete, or waits for the browser.
+    Finished,
+    /// The gateway's own verdict.
+    Failed(GatewayError),
+    /// The provider's verdict: its code and its message.
+    Provider { code: String, message: String },
+}
+
+impl Gateway {
+    /// The turn of a run is over.
+    pub(super) fn end_turn(&mut self, now: Instant, run: RunKey, reason: TurnEnd) {
+        let failed = |code, message: &str| Ending::Failed(GatewayError::new(code, message));
+        let ending = match reason {
+            TurnEnd::Completed | TurnEnd::MaxTokens => Ending::Finished,
+            TurnEnd::Aborted => failed(Code::AgentAborted, "the turn was cancelled"),
+            TurnEnd::Blocked => failed(Code::AgentBlocked, "a policy of the Host refused the turn"),
+            TurnEnd::Interrupted => failed(Code::AgentInterrupted, "the turn was interrupted"),
+            TurnEnd::Failed { code, message } if !code.is_empty() => {
+                Ending::Provider { code, message }
+            }
+            TurnEnd::Failed { .. } | TurnEnd::Unknown => {
+                failed(Code::AgentExecutionError, "the agent failed")
+            }
+        };
+        self.end(now, run, &ending);
+    }
+
+    /// A history-only run is complete with its opening.
+    pub(super) fn finish_history(&mut self, now: Instant, run: RunKey) {
+        if self.end_if_overflowed(now, run) {
+            return;
+        }
+        self.terminate(now, run, &Ending::Finished);
+    }
+
+    /// Ends the run with an error of the gateway's own.
+    pub(super) fn fail(&mut self, now: Instant, run: RunKey, error: &GatewayError) {
+        self.end(now, run, &Ending::Failed(error.clone()));
+    }
+
+    /// Ends the run with an error, and cancels the turn that it claimed, if it has reached its agent.
+    pub(super) fn fail_and_cancel(&mut self, now: Instant, run_key: RunKey, error: &GatewayError) {
+        if let Some(run) = self.runs.get(&run_key)
+            && matches!(run.stage, Stage::Driving { .. })
+            && self
+                .threads
+                .get(&run.thread)
+                .is_some_and(|thread| thread.driver == Some(run_key))
+        {
+            self.effects
+                .push_back(Effect::Cancel { thread: run.thread });
+        }
+        self.fail(now, run_key, error);
+    }
+
+    /// Ends a run that drives its thread, or is about to.
+    pub(super) fn end(&mut self, now: Instant, run_key: RunKey, ending: &Ending) {
+        let Some(run) = self
+            .runs
+            .get_mut(&run_key)
+            .filter(|run| !run.stage.is_over())
+        else {
+            return;
+        };
+        let thread_id = run.thread;
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        // What the agent never got may be sent again under the same ids.
+        if let Stage::Admitted(work) | Stage::Syncing(work) = &run.stage {
+            match &work.kind {
+                WorkKind::Turn(messages) => messages
+                    .iter()
+                    .filter_map(|message| message.id.as_deref())
+                    .for_each(|id| thread.seen.release(id)),
+                WorkKind::Continuation(answers) => answers
+                    .iter()
+                    .for_each(|answer| thread.seen.release(&answer.own.id)),
+            }
+        }
+        if matches!(ending, Ending::Finished) {
+            run.record.project(|live, out| live.close(out));
+            run.record
+                .pieces(thread.transcript.snapshot(thread.seen.pending()));
+        }
+        if thread.driver == Some(run_key) {
+            thread.driver = None;
+        }
+        if run.record.take_overflow() {
+            self.terminate(now, run_key, &overflow());
+        } else {
+            self.terminate(now, run_key, ending);
+        }
+        self.touch(now, thread_id);
+        self.pump(now, thread_id);
+    }
+
+    /// Ends the run if something did not fit in its record. Returns whether it has.
+    pub(super) fn end_if_overflowed(&mut self, now: Instant, run_key: RunKey) -> bool {
+        let Some(run) = self.runs.get_mut(&run_key) else {
+            return false;
+        };
+        if run.stage.is_over() || !run.record.take_overflow() {
+            return false;
+        }
+        if let Ending::Failed(error) = overflow() {
+            self.fail_and_cancel(now, run_key, &error);
+        }
+        true
+    }
+
+    /// Writes the terminal event and tells the readers.
+    fn terminate(&mut self, now: Instant, run_key: RunKey, ending: &Ending) {
+        let Some(run) = self.runs.get_mut(&run_key) else {
+            return;
+        };
+        let thread_id = self
+            .threads
+            .get(&run.thread)
+            .map_or("", |thread| thread.key.thread_id.as_str());
+        let run_id = &*run.run_id;
+        run.record.terminate(|room| match ending {
+            Ending::Finished => Event::RunFinished {
+                thread_id,
+                run_id,
+                outcome: None,
+                result: None,
+            }
+            .to_json(),
+            Ending::Failed(error) => {
+                run_error(thread_id, run_id, error.code.as_str(), &error.message, room)
+            }
+            Ending::Provider { code, message } => {
+                run_error(thread_id, run_id, cut(code, 64), message, room)
+            }
+        });
+        run.stage = Stage::Done;
+        self.tell(now, run_key);
+    }
+
+    /// Refuses a run that waited. Responses that have begun get the code in their stream.
+    pub(super) fn reject(&mut self, now: Instant, run_key: RunKey, error: GatewayError) {
+        let Some(run) = self.runs.get_mut(&run_key) else {
+            return;
+        };
+        let thread_id = run.thread;
+        let run_id = run.run_id.clone();
+        let thread = self
+            .threads
+            .get(&thread_id)
+            .map_or("", |thread| thread.key.thread_id.as_str());
+        run.record.terminate(|room| {
+            run_error(thread, &run_id, error.code.as_str(), &error.message, room)
+        });
+        run.stage = Stage::Rejected(error);
+        self.tell(now, run_key);
+        self.touch(now, thread_id);
+    }
+}
+
+fn overflow() -> Ending {
+    Ending::Failed(GatewayError::new(
+        Code::EventBufferOverflow,
+        "the run exceeds the size of its retained record",
+    ))
+}
+
+fn run_error(thread_id: &str, run_id: &str, code: &str, message: &str, room: usize) -> String {
+    let error = |message: &str| {
+        Event::RunError {
+            message,
+            code: Some(code),
+            thread_id: Some(thread_id),
+            run_id: Some(run_id),
+        }
+        .to_json()
+    };
+    // Escapes may grow the message sixfold at worst, so what is cut to a sixth always fits.
+    let whole = error(message);
+    if message.len() <= room || whole.len() <= room {
+        whole
+    } else {
+        error(cut(message, room / 6))
+    }
+}
+
+/// The longest start of `text` that holds at most `bytes`.
+fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

@@ -1,0 +1,228 @@
+//! Everything about a request that can be said before its body is read (spec: gateway, HTTP 与 run 语义; G3, G4).
+//!
+//! Order: route, method, credentials, identity, media type, announced size.
+
+use super::auth::Secret;
+use super::config::Config;
+use super::error::{Code, GatewayError};
+use super::ids::{Principal, is_identity};
+
+/// The head of an HTTP request. Header values come one by one, as the client sent them.
+#[derive(Debug, Clone, Default)]
+pub struct Head<'a> {
+    /// Method, upper case.
+    pub method: &'a str,
+    /// Raw path behind the route base: empty for the run endpoint itself.
+    pub rest: &'a str,
+    /// Values of `authorization`.
+    pub authorization: &'a [String],
+    /// Values of the tenant header.
+    pub tenant: &'a [String],
+    /// Values of the user header.
+    pub user: &'a [String],
+    /// Value of `content-type`.
+    pub content_type: Option<&'a str>,
+    /// Value of `content-length`.
+    pub content_length: Option<&'a str>,
+}
+
+/// What a head allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// A run: its body may be read, up to `maxRequestBytes`.
+    Run(Principal),
+}
+
+/// Checks the head of a request.
+///
+/// # Errors
+/// The first rule that it breaks. For `METHOD_NOT_ALLOWED` the answer must carry `allow: POST`.
+pub fn check_head(
+    config: &Config,
+    secret: &Secret,
+    head: &Head<'_>,
+) -> Result<Verdict, GatewayError> {
+    if !matches!(head.rest, "" | "/") {
+        return Err(GatewayError::new(Code::NotFound, "no such route"));
+    }
+    if head.method != "POST" {
+        return Err(GatewayError::new(
+            Code::MethodNotAllowed,
+            "this route takes POST",
+        ));
+    }
+    let [authorization] = head.authorization else {
+        return Err(unauthorized());
+    };
+    if !secret.accepts(authorization) {
+        return Err(unauthorized());
+    }
+    let principal = Principal {
+        tenant: identity(config, &config.tenant_header, head.tenant)?,
+        user: identity(config, &config.user_header, head.user)?,
+    };
+    if !is_json(head.content_type.unwrap_or_default()) {
+        return Err(GatewayError::new(
+            Code::UnsupportedMediaType,
+            "the body must be application/json",
+        ));
+    }
+    if let Some(length) = head.content_length
+        && length
+            .parse()
+            .is_ok_and(|length: u64| length > config.request.bytes as u64)
+    {
+        return Err(too_large(config));
+    }
+    Ok(Verdict::Run(principal))
+}
+
+/// The body is larger than allowed, whether announced or found while reading.
+pub(super) fn too_large(config: &Config) -> GatewayError {
+    GatewayError::new(
+        Code::RequestTooLarge,
+        format!("the body exceeds {} bytes", config.request.bytes),
+    )
+}
+
+fn unauthorized() -> GatewayError {
+    GatewayError::new(Code::Unauthorized, "a valid bearer secret is required")
+}
+
+fn identity(config: &Config, header: &str, values: &[String]) -> Result<String, GatewayError> {
+    match values {
+        [value] if is_identity(value, config.request.identity_bytes) => Ok(value.clone()),
+        _ => Err(GatewayError::new(
+            Code::InvalidIdentity,
+            format!("header {header} must carry exactly one valid identity"),
+        )),
+    }
+}
+
+/// Whether the media type is `application/json`, with any parameters.
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    struct Case {
+        authorization: Vec<String>,
+        tenant: Vec<String>,
+        user: Vec<String>,
+        head: Head<'static>,
+    }
+
+    fn good() -> Case {
+        Case {
+            authorization: vec!["Bearer 0123456789abcdef".into()],
+            tenant: vec!["t".into()],
+            user: vec!["u".into()],
+            head: Head {
+                method: "POST",
+                content_type: Some("application/json"),
+                ..Head::default()
+            },
+        }
+    }
+
+    fn check(case: &Case) -> Result<Verdict, Code> {
+        let (config, secret) = Config::parse(r#"{"sharedSecret":"0123456789abcdef"}"#).unwrap();
+        let head = Head {
+            authorization: &case.authorization,
+            tenant: &case.tenant,
+            user: &case.user,
+            ..case.head.clone()
+        };
+        check_head(&config, &Secret::new(&secret), &head).map_err(|error| error.code)
+    }
+
+    fn code(change: impl FnOnce(&mut Case)) -> Code {
+        let mut case = good();
+        change(&mut case);
+        check(&case).unwrap_err()
+    }
+
+    #[test]
+    fn a_good_head_names_its_principal() {
+        let principal = Principal {
+            tenant: "t".into(),
+            user: "u".into(),
+        };
+        assert_eq!(check(&good()), Ok(Verdict::Run(principal)));
+        let mut case = good();
+        case.head.content_type = Some("Application/JSON ; charset=utf-8");
+        assert!(check(&case).is_ok());
+    }
+
+    #[test]
+    fn each_rule_has_its_code() {
+        assert_eq!(
+            code(|case| case.head.method = "GET"),
+            Code::MethodNotAllowed
+        );
+        assert_eq!(code(|case| case.head.rest = "/x"), Code::NotFound);
+        assert_eq!(code(|case| case.authorization.clear()), Code::Unauthorized);
+        assert_eq!(
+            code(|case| case.authorization.push("Bearer 0123456789abcdef".into())),
+            Code::Unauthorized
+        );
+        assert_eq!(
+            code(|case| case.tenant = vec!["a b".into()]),
+            Code::InvalidIdentity
+        );
+        assert_eq!(
+            code(|case| case.tenant.push("t".into())),
+            Code::InvalidIdentity
+        );
+        assert_eq!(code(|case| case.user.clear()), Code::InvalidIdentity);
+        assert_eq!(
+            code(|case| case.user = vec!["u".repeat(257)]),
+            Code::InvalidIdentity
+        );
+        for media in [None, Some("text/plain"), Some("application/jsonx")] {
+            assert_eq!(
+                code(|case| case.head.content_type = media),
+                Code::UnsupportedMediaType
+            );
+        }
+        assert_eq!(
+            code(|case| case.head.content_length = Some("262145")),
+            Code::RequestTooLarge
+        );
+    }
+
+    #[test]
+    fn rules_are_checked_in_order() {
+        let mut case = good();
+        case.head.content_length = Some("999999999");
+        case.head.content_type = None;
+        case.user.clear();
+        case.authorization.clear();
+        case.head.method = "PUT";
+        let mut codes = Vec::new();
+        codes.push(check(&case).unwrap_err());
+        case.head.method = "POST";
+        codes.push(check(&case).unwrap_err());
+        case.authorization = good().authorization;
+        codes.push(check(&case).unwrap_err());
+        case.user = good().user;
+        codes.push(check(&case).unwrap_err());
+        case.head.content_type = Some("application/json");
+        codes.push(check(&case).unwrap_err());
+        assert_eq!(
+            codes,
+            [
+                Code::MethodNotAllowed,
+                Code::Unauthorized,
+                Code::InvalidIdentity,
+                Code::UnsupportedMediaType,
+                Code::RequestTooLarge
+            ]
+        );
+    }
+}

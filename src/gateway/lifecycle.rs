@@ -1,0 +1,286 @@
+//! The life of a thread: opening, idling, closing, and the gateway's own end (spec: gateway, 生命周期; G5, G20, G22).
+
+use std::time::Instant;
+
+use super::Gateway;
+use super::admit::not_available;
+use super::effect::Effect;
+use super::error::{Code, GatewayError};
+use super::ids::{ThreadId, ThreadKey};
+use super::run::Stage;
+use super::thread::{Phase, Thread};
+use super::timer::Timer;
+use crate::session::parse_history;
+
+impl Gateway {
+    /// Asks the Host for the agent of a new thread.
+    pub(super) fn open_thread(&mut self, key: ThreadKey) -> Result<ThreadId, GatewayError> {
+        if self.threads.len() >= self.config.max_threads {
+            return Err(GatewayError::new(
+                Code::ThreadLimitReached,
+                format!("{} threads are live", self.threads.len()),
+            ));
+        }
+        Ok(self.open_unchecked(key))
+    }
+
+    fn open_unchecked(&mut self, key: ThreadKey) -> ThreadId {
+        let id = ThreadId(self.take_id());
+        self.effects.push_back(Effect::Open {
+            thread: id,
+            session_id: key.session_id(),
+            tenant_id: key.principal.tenant.clone(),
+            user_id: key.principal.user.clone(),
+            thread_id: key.thread_id.clone(),
+        });
+        self.by_key.insert(key.clone(), id);
+        self.threads.insert(id, Thread::new(key));
+        self.opening += 1;
+        id
+    }
+
+    /// The agent is there. `history` is its durable log so far, a JSON array of records.
+    pub fn handle_opened(
+        &mut self,
+        now: Instant,
+        thread_id: ThreadId,
+        history: &str,
+        mut inherited: Vec<String>,
+    ) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        if thread.phase != Phase::Opening {
+            return;
+        }
+        let Ok(records) = parse_history(history) else {
+            let error =
+                GatewayError::new(Code::AgentExecutionError, "the session log is unreadable");
+            self.effects.push_back(Effect::Close { thread: thread_id });
+            self.opening -= 1;
+            self.set_phase(thread_id, Phase::Closing);
+            self.fail_all(now, thread_id, &error);
+            return;
+        };
+        inherited.sort_unstable();
+        thread.inherited = inherited;
+        thread.phase = Phase::Live;
+        self.opening -= 1;
+        for record in records {
+            self.apply_record(now, thread_id, record);
+        }
+        if self.shut_down {
+            self.close(now, thread_id, &not_available());
+            return;
+        }
+        // What a crash left in the agent's inbox was never answered for; its clients may send it again.
+        self.effects.push_back(Effect::Cancel { thread: thread_id });
+        self.pump(now, thread_id);
+        self.close_if_unused(now, thread_id);
+    }
+
+    /// The agent cannot be had. Nothing of it remains.
+    pub fn handle_open_failed(&mut self, now: Instant, thread_id: ThreadId, error: &GatewayError) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        if thread.phase != Phase::Opening {
+            return;
+        }
+        self.opening -= 1;
+        self.fail_all(now, thread_id, error);
+        self.forget(thread_id);
+    }
+
+    /// The agent is disposed.
+    pub fn handle_closed(&mut self, now: Instant, thread_id: ThreadId) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        if thread.phase != Phase::Closing {
+            return;
+        }
+        let waiting = std::mem::take(&mut thread.queue);
+        let key = thread.key.clone();
+        self.forget(thread_id);
+        if waiting.is_empty() {
+            return;
+        }
+        if self.shut_down {
+            for run in waiting {
+                self.reject(now, run, not_available());
+            }
+            return;
+        }
+        // Requests that came while the agent was going wait for its next life.
+        let next = self.open_unchecked(key);
+        for run in &waiting {
+            if let Some(run) = self.runs.get_mut(run) {
+                run.thread = next;
+            }
+        }
+        if let Some(thread) = self.threads.get_mut(&next) {
+            thread.queue = waiting;
+        }
+    }
+
+    /// Somebody else disposed the agent.
+    pub fn handle_gone(&mut self, now: Instant, thread_id: ThreadId) {
+        if self
+            .threads
+            .get(&thread_id)
+            .is_some_and(|thread| thread.phase == Phase::Live)
+        {
+            self.close(now, thread_id, &not_available());
+        }
+    }
+
+    /// Ends everything: runs fail, agents are disposed, later requests are refused.
+    pub fn shutdown(&mut self, now: Instant) {
+        self.shut_down = true;
+        let threads: Vec<ThreadId> = self.threads.keys().copied().collect();
+        for thread in threads {
+            match self.threads.get(&thread).map(|thread| thread.phase) {
+                Some(Phase::Live) => self.close(now, thread, &not_available()),
+                // The agent is on its way; it is disposed as soon as it is there.
+                Some(Phase::Opening | Phase::Closing) => {
+                    self.fail_all(now, thread, &not_available())
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Whether nothing is left after [`Gateway::shutdown`].
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// Disposes the agent of a live thread; what runs or waits fails with `error`.
+    fn close(&mut self, now: Instant, thread_id: ThreadId, error: &GatewayError) {
+        self.set_phase(thread_id, Phase::Closing);
+        self.fail_all(now, thread_id, error);
+        self.effects.push_back(Effect::Close { thread: thread_id });
+    }
+
+    fn set_phase(&mut self, thread_id: ThreadId, phase: Phase) {
+        if let Some(thread) = self.threads.get_mut(&thread_id) {
+            thread.phase = phase;
+        }
+    }
+
+    /// Ends whatever runs or waits in a thread, and its timers.
+    fn fail_all(&mut self, now: Instant, thread_id: ThreadId, error: &GatewayError) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        let waiting = std::mem::take(&mut thread.queue);
+        let driver = thread.driver;
+        for (token, deadline) in thread.calls.drain() {
+            // Bodies settle by the Host's own abort.
+            self.timers.clear(deadline, Timer::Call(thread_id, token));
+        }
+        if let Some(at) = thread.park_at.take() {
+            self.timers.clear(at, Timer::Park(thread_id));
+        }
+        for run in waiting {
+            self.reject(now, run, error.clone());
+        }
+        if let Some(run) = driver {
+            self.fail(now, run, error);
+        }
+        if let Some(thread) = self.threads.get_mut(&thread_id)
+            && let Some(at) = thread.idle_at.take()
+        {
+            self.timers.clear(at, Timer::Idle(thread_id));
+        }
+    }
+
+    /// Forgets a thread and the runs that only it retained.
+    fn forget(&mut self, thread_id: ThreadId) {
+        let Some(thread) = self.threads.remove(&thread_id) else {
+            return;
+        };
+        self.by_key.remove(&thread.key);
+        for run in thread.ledger {
+            if self
+                .runs
+                .get(&run)
+                .is_some_and(|run| run.readers.is_empty())
+            {
+                self.runs.remove(&run);
+            }
+        }
+        if let Some(at) = thread.idle_at {
+            self.timers.clear(at, Timer::Idle(thread_id));
+        }
+    }
+
+    /// A thread that was opened for a request that was then refused, or whose client left, is let go at once.
+    fn close_if_unused(&mut self, now: Instant, thread_id: ThreadId) {
+        let unused = self
+            .threads
+            .get(&thread_id)
+            .is_some_and(|thread| thread.is_quiet() && thread.ledger.is_empty());
+        if unused {
+            self.close(now, thread_id, &not_available());
+        }
+    }
+
+    /// Something happened in the thread: its idle time begins anew, or does not run at all.
+    pub(super) fn touch(&mut self, now: Instant, thread_id: ThreadId) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        if let Some(at) = thread.idle_at.take() {
+            self.timers.clear(at, Timer::Idle(thread_id));
+        }
+        if thread.is_quiet() {
+            let at = now + self.config.thread_idle;
+            thread.idle_at = Some(at);
+            self.timers.set(at, Timer::Idle(thread_id));
+        }
+    }
+
+    pub(super) fn idle_due(&mut self, now: Instant, thread_id: ThreadId) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        thread.idle_at = None;
+        if thread.is_quiet() {
+            self.close(now, thread_id, &not_available());
+        }
+    }
+
+    /// The client of a response left.
+    pub(super) fn abandon(&mut self, now: Instant, run_key: super::ids::RunKey) {
+        let Some(run) = self.runs.get(&run_key) else {
+            return;
+        };
+        let thread_id = run.thread;
+        match run.stage {
+            Stage::Queued(_) => {
+                if let Some(thread) = self.threads.get_mut(&thread_id) {
+                    thread.queue.retain(|waiting| *waiting != run_key);
+                }
+                self.runs.remove(&run_key);
+                self.touch(now, thread_id);
+                self.close_if_unused(now, thread_id);
+            }
+            Stage::Admitted(_) | Stage::Syncing(_) | Stage::Driving { .. } => {
+                let error = GatewayError::new(Code::ClientDisconnected, "the client disconnected");
+                self.fail_and_cancel(now, run_key, &error);
+            }
+            Stage::Done | Stage::Rejected(_) => {
+                let retained = self
+                    .threads
+                    .get(&thread_id)
+                    .is_some_and(|thread| thread.ledger.contains(&run_key));
+                if !retained {
+                    self.runs.remove(&run_key);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The gateway: a deterministic value. Requests and host events go in, effects and frames come out; it owns no socket,
+//! no clock, no thread and no JavaScript object.
+//!
+//! A driver calls the `handle_*` methods with what happened, then drains the `poll_*` methods until they are empty:
+//!
+//! - [`Gateway::poll_effect`]: what to ask of the Host, in order;
+//! - [`Gateway::poll_reader`] and [`Gateway::read`]: which HTTP response has something to write;
+//! - [`Gateway::poll_drive`]: which agent to set to work next, one per turn of the driver's loop, so that responses
+//!   that are already decided go out before an agent that never yields starts (X11);
+//! - [`Gateway::poll_timeout`]: when to call [`Gateway::handle_timeout`] next.
+//!
+//! Where a rule lives: `http` (route, method, media type), `auth` (secret, identity), `request` (a body's own limits),
+//! `plan` (what a request means for its thread), `admit` (queue, ledger, opening of a run), `drive` (handing an
+//! accepted run to the agent), `host` (what the agent reports), `calls` (browser Tools), `state` (shared state),
+//! `park` (when a turn waits for the browser), `end` (how a run ends), `lifecycle` (opening, idling, closing),
+//! `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
+
+mod admit;
+mod auth;
+mod calls;
+mod config;
+mod digest;
+mod drive;
+mod effect;
+mod end;
+mod error;
+mod host;
+mod http;
+mod ids;
+mod lifecycle;
+mod notes;
+mod output;
+mod park;
+mod plan;
+mod request;
+mod run;
+mod run_log;
+mod seen;
+mod state;
+#[cfg(test)]
+mod tests;
+mod thread;
+mod timer;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
+
+pub use auth::Secret;
+pub use config::{Config, ConfigError, RequestLimits, RunLimits, ToolSchemas};
+pub use effect::{
+    CallDecision, CallOutcome, Effect, HostMessage, MessageSource, TextPart, ToolEffect,
+};
+pub use error::{Code, GatewayError};
+pub use host::{AgentStatus, BodyChange, CallHead};
+pub use http::{Head, Verdict, check_head};
+pub use ids::{Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
+pub use output::{Ready, ResponseHead};
+pub use request::Request;
+
+use digest::DigestKey;
+use ids::RunKey;
+use output::Reader;
+use run::Run;
+use thread::Thread;
+use timer::{Timer, Timers};
+
+/// The machine. See the module documentation for the order of calls.
+#[derive(Debug)]
+pub struct Gateway {
+    config: Config,
+    key: DigestKey,
+    threads: HashMap<ThreadId, Thread>,
+    by_key: HashMap<ThreadKey, ThreadId>,
+    runs: HashMap<RunKey, Run>,
+    readers: HashMap<ReaderId, Reader>,
+    effects: VecDeque<Effect>,
+    ready: VecDeque<ReaderId>,
+    drive: VecDeque<RunKey>,
+    timers: Timers,
+    next_id: u32,
+    /// Threads whose agent is being opened.
+    opening: usize,
+    shut_down: bool,
+}
+
+impl Gateway {
+    /// A gateway with nothing in it.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            key: DigestKey::random(),
+            threads: HashMap::new(),
+            by_key: HashMap::new(),
+            runs: HashMap::new(),
+            readers: HashMap::new(),
+            effects: VecDeque::new(),
+            ready: VecDeque::new(),
+            drive: VecDeque::new(),
+            timers: Timers::default(),
+            next_id: 0,
+            opening: 0,
+            shut_down: false,
+        }
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The next thing to ask of the Host.
+    #[must_use]
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// Whether [`Gateway::poll_effect`] has something.
+    #[must_use]
+    pub fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
+    /// Whether [`Gateway::poll_reader`] has something.
+    #[must_use]
+    pub fn has_readers(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// When [`Gateway::handle_timeout`] wants to be called, if at all.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(timer) = self.timers.pop_due(now) {
+            match timer {
+                Timer::Flush(run) => self.flush_due(now, run),
+                Timer::KeepAlive(reader) => self.keep_alive_due(now, reader),
+                Timer::Park(thread) => self.park_due(now, thread),
+                Timer::Call(thread, token) => self.call_overdue(now, thread, token),
+                Timer::Idle(thread) => self.idle_due(now, thread),
+            }
+        }
+    }
+
+    /// Threads that are live, opening or closing.
+    #[must_use]
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// No limit of the configuration is exceeded.
+    #[cfg(test)]
+    fn assert_limits(&self, threads: usize, runs: usize, events: usize, bytes: usize) {
+        assert!(self.threads.len() <= threads);
+        for thread in self.threads.values() {
+            assert!(thread.queue.len() <= runs);
+            assert!(thread.ledger.len() <= runs);
+        }
+        for run in self.runs.values() {
+            assert!(run.record.log.retained_events() <= events);
+            assert!(run.record.log.retained_bytes() <= bytes);
+        }
+    }
+
+    /// Nothing is kept of what has ended.
+    #[cfg(test)]
+    fn assert_released(&self) {
+        assert_eq!(self.threads.len() + self.by_key.len(), 0, "threads");
+        assert_eq!(self.readers.len(), 0, "readers");
+        assert_eq!(self.runs.len(), 0, "runs");
+        assert_eq!(self.effects.len(), 0, "effects");
+        assert_eq!(self.opening, 0, "opening");
+        assert_eq!(self.timers.next(), None, "timers");
+    }
+
+    fn take_id(&mut self) -> u32 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+}

@@ -1,0 +1,59 @@
+//! When a turn waits for the browser, the HTTP run that drives it ends well (spec: gateway, Client-provided Tools; G11).
+//!
+//! The turn waits when a browser Tool's body waits and no other body runs. Whether that is so is looked at once the
+//! Host has had a turn of its own loop, because the calls of one step are dispatched one after another. Calls that
+//! are still with the Host's policies get a little longer: one that was refused has no body and its result may be
+//! held back behind the very call that waits.
+
+use std::time::{Duration, Instant};
+
+use super::Gateway;
+use super::end::Ending;
+use super::ids::ThreadId;
+use super::run::Stage;
+use super::timer::Timer;
+
+/// How long calls may be with the Host's policies before the run ends without them.
+const POLICY_GRACE: Duration = Duration::from_secs(1);
+
+impl Gateway {
+    /// Looks again soon, if the turn may have come to wait.
+    pub(super) fn check_park(&mut self, now: Instant, thread_id: ThreadId) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        if let Some(at) = thread.park_at.take() {
+            self.timers.clear(at, Timer::Park(thread_id));
+        }
+        if !thread.is_parked() {
+            return;
+        }
+        let at = if thread.agent.any_preparing() {
+            now + POLICY_GRACE
+        } else {
+            now
+        };
+        thread.park_at = Some(at);
+        self.timers.set(at, Timer::Park(thread_id));
+    }
+
+    /// The Host has had its turn.
+    pub(super) fn park_due(&mut self, now: Instant, thread_id: ThreadId) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        thread.park_at = None;
+        if !thread.is_parked() {
+            return;
+        }
+        let driver = thread.driver.filter(|run| {
+            self.runs
+                .get(run)
+                .is_some_and(|run| matches!(run.stage, Stage::Driving { turn: Some(_) }))
+        });
+        match driver {
+            Some(run) => self.end(now, run, &Ending::Finished),
+            None => self.pump(now, thread_id),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What a request means for its thread (spec: gateway, HTTP 与 run 语义; G6, G8, G11, G12).
+//!
+//! A plan is made from the thread as it is, and changes nothing; whatever can be refused is refused here. Applying a
+//! plan cannot fail.
+
+use super::digest::{Digest, DigestKey};
+use super::effect::CallOutcome;
+use super::error::{Code, GatewayError};
+use super::request::Request;
+use super::seen::{Verdict, metadata_of, result_text, text_of};
+use super::state::Baseline;
+use super::thread::Thread;
+use crate::agui::{Content, Message, ToolMessage, UserMessage};
+use crate::projection::{FrontendResult, encode_result, encode_user, frontend_result_meta};
+use crate::tools::STATE_TOOL;
+
+/// What a request will do.
+#[derive(Debug)]
+pub(super) enum Plan {
+    /// Nothing new: the history is served at once.
+    History,
+    /// New work for the agent.
+    Work(WorkPlan),
+}
+
+#[derive(Debug)]
+pub(super) struct WorkPlan {
+    pub(super) messages: NewMessages,
+    pub(super) baseline: Baseline,
+}
+
+#[derive(Debug)]
+pub(super) enum NewMessages {
+    /// The person's words, in order.
+    User(Vec<NewUser>),
+    /// Answers to calls of the turn that waits.
+    Results(Vec<NewResult>),
+}
+
+#[derive(Debug)]
+pub(super) struct NewUser {
+    pub(super) id: String,
+    pub(super) digest: Digest,
+    pub(super) texts: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct NewResult {
+    /// Wire id of the call.
+    pub(super) call: String,
+    pub(super) digest: Digest,
+    pub(super) own: FrontendResult,
+    /// What clients see, and the model.
+    pub(super) text: String,
+    pub(super) outcome: CallOutcome,
+}
+
+impl NewMessages {
+    /// The messages as clients see them.
+    pub(super) fn encoded(&self) -> Vec<String> {
+        match self {
+            Self::User(messages) => messages.iter().map(NewUser::encoded).collect(),
+            Self::Results(results) => results.iter().map(NewResult::encoded).collect(),
+        }
+    }
+}
+
+impl NewUser {
+    pub(super) fn encoded(&self) -> String {
+        encode_user(&self.id, &self.texts)
+    }
+}
+
+impl NewResult {
+    pub(super) fn encoded(&self) -> String {
+        encode_result(&self.own, &self.call, &self.text)
+    }
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// When the request does not fit the thread. The thread is as it was.
+pub(super) fn plan(
+    key: DigestKey,
+    thread: &Thread,
+    request: &Request<'_>,
+) -> Result<Plan, GatewayError> {
+    let mut users: Vec<NewUser> = Vec::new();
+    let mut results: Vec<NewResult> = Vec::new();
+    for message in &request.input.messages {
+        match message {
+            Message::User(message) => users.extend(new_user(key, thread, &users, message)?),
+            Message::Tool(message) => results.extend(new_result(key, thread, &results, message)?),
+            // Assistant and system messages are the server's to keep; what a client holds of them is a copy.
+            _ => {}
+        }
+    }
+    let messages = match (users.is_empty(), results.is_empty()) {
+        (true, true) => return Ok(Plan::History),
+        (false, true) => NewMessages::User(users),
+        (true, false) => NewMessages::Results(results),
+        (false, false) => {
+            return Err(GatewayError::new(
+                Code::InvalidMessageBatch,
+                "new user messages and new Tool results cannot share a run",
+            ));
+        }
+    };
+    if matches!(messages, NewMessages::User(_)) && thread.calls.any_owed() {
+        return Err(GatewayError::new(
+            Code::AgentBusy,
+            "the agent waits for Tool results of the browser",
+        ));
+    }
+    let baseline = thread.state.baseline(request.state());
+    check_collisions(thread, request, &baseline)?;
+    Ok(Plan::Work(WorkPlan { messages, baseline }))
+}
+
+fn conflict(what: &str) -> GatewayError {
+    GatewayError::new(
+        Code::MessageIdConflict,
+        format!("a {what} id was used before with other content"),
+    )
+}
+
+fn new_user(
+    key: DigestKey,
+    thread: &Thread,
+    earlier: &[NewUser],
+    message: &UserMessage<'_>,
+) -> Result<Option<NewUser>, GatewayError> {
+    let digest = key.user(message);
+    match thread.seen.compare(&message.id, digest) {
+        Verdict::Known => return Ok(None),
+        Verdict::Conflict => return Err(conflict("message")),
+        Verdict::New => {}
+    }
+    if let Some(twin) = earlier.iter().find(|twin| twin.id == message.id) {
+        return if twin.digest == digest {
+            Ok(None)
+        } else {
+            Err(conflict("message"))
+        };
+    }
+    let texts = match &message.content {
+        Content::Text(text) => vec![text.clone().into_owned()],
+        Content::Parts(parts) => parts.iter().filter_map(text_of).map(Into::into).collect(),
+    };
+    Ok(Some(NewUser {
+        id: message.id.clone().into_owned(),
+        digest,
+        texts,
+    }))
+}
+
+fn new_result(
+    key: DigestKey,
+    thread: &Thread,
+    earlier: &[NewResult],
+    message: &ToolMessage<'_>,
+) -> Result<Option<NewResult>, GatewayError> {
+    let call = &*message.tool_call_id;
+    let owed = thread.calls.is_owed(call);
+    if !owed && thread.transcript.is_server_result(&message.id, call) {
+        // The server's own result, as a snapshot gave it.
+        return Ok(None);
+    }
+    let digest = key.result(message);
+    match thread.seen.compare(&message.id, digest) {
+        Verdict::Known => return Ok(None),
+        Verdict::Conflict => return Err(conflict("Tool result")),
+        Verdict::New => {}
+    }
+    if !owed {
+        let settled = thread
+            .transcript
+            .call(call)
+            .is_some_and(|(_, settled)| settled);
+        return if settled || thread.calls.answer_of(call).is_some() {
+            // History: the call has its result, whatever this client calls it.
+            Ok(None)
+        } else {
+            Err(GatewayError::new(
+                Code::UnknownToolResult,
+                "a Tool result answers no call that waits for the browser",
+            ))
+        };
+    }
+    if let Some(twin) = earlier.iter().find(|twin| twin.call == call) {
+        return if twin.own.id == *message.id && twin.digest == digest {
+            Ok(None)
+        } else {
+            Err(GatewayError::new(
+                Code::InvalidToolResultBatch,
+                "a call is answered twice",
+            ))
+        };
+    }
+    if earlier.iter().any(|twin| twin.own.id == *message.id) {
+        return Err(GatewayError::new(
+            Code::InvalidToolResultBatch,
+            "two Tool results share an id",
+        ));
+    }
+    Ok(Some(answer(call, digest, message)))
+}
+
+fn answer(call: &str, digest: Digest, message: &ToolMessage<'_>) -> NewResult {
+    let own = FrontendResult {
+        id: message.id.clone().into_owned(),
+        encrypted_value: message.encrypted_value.as_deref().map(Into::into),
+        subagent_run_id: message.subagent_run_id.as_deref().map(Into::into),
+        metadata: metadata_of(message),
+    };
+    let text = result_text(message);
+    let outcome = match message.error.as_deref() {
+        Some(error) if !error.is_empty() => CallOutcome::Rejected {
+            message: error.into(),
+        },
+        _ => CallOutcome::Resolved {
+            text: text.clone(),
+            meta: Some(frontend_result_meta(&own)),
+        },
+    };
+    NewResult {
+        call: call.into(),
+        digest,
+        own,
+        text,
+        outcome,
+    }
+}
+
+fn check_collisions(
+    thread: &Thread,
+    request: &Request<'_>,
+    baseline: &Baseline,
+) -> Result<(), GatewayError> {
+    request.tools.check_collisions(&thread.inherited)?;
+    let taken = thread
+        .inherited
+        .binary_search_by(|name| name.as_str().cmp(STATE_TOOL))
+        .is_ok();
+    if taken && thread.state.active_with(baseline) {
+        return Err(state_tool_collision());
+    }
+    Ok(())
+}
+
+/// The agent has a Tool of the name that shared state needs.
+pub(super) fn state_tool_collision() -> GatewayError {
+    GatewayError::new(
+        Code::SharedStateToolCollision,
+        format!("the agent already has a Tool named {STATE_TOOL}"),
+    )
+}

@@ -1,0 +1,509 @@
+//! A request's body, read and held against every limit that needs no thread (spec: gateway, 配置; G4, G11).
+
+use serde_json::Value;
+
+use super::config::{Config, ToolSchemas};
+use super::error::{Code, GatewayError};
+use super::ids::is_identity;
+use super::seen::text_of;
+use crate::agui::{Content, Json, Message, RunAgentInput, ToolMessage, UserMessage};
+use crate::tools::{Catalogue, Limits, RawTool, Strictness};
+
+/// Metadata of a Tool result nests no deeper: it is kept in the log for ever.
+const MAX_METADATA_DEPTH: usize = 32;
+
+/// A valid request, borrowing from its body.
+#[derive(Debug)]
+pub struct Request<'a> {
+    pub(super) input: RunAgentInput<'a>,
+    pub(super) tools: Catalogue,
+}
+
+impl<'a> Request<'a> {
+    /// Reads a body. `previous` gives the browser Tools that the thread of that id has registered: those that a
+    /// client repeats letter for letter are not read again (X6).
+    ///
+    /// # Errors
+    /// The first rule that it breaks: JSON, schema, ids, then the limits in the order of the configuration table.
+    pub fn read(
+        config: &Config,
+        body: &'a [u8],
+        previous: impl FnOnce(&str) -> Catalogue,
+    ) -> Result<Self, GatewayError> {
+        if body.len() > config.request.bytes {
+            return Err(super::http::too_large(config));
+        }
+        let input = RunAgentInput::parse(body)
+            .map_err(|error| GatewayError::new(Code::InvalidAguiInput, error.to_string()))?;
+        let check = Check {
+            config,
+            body_bytes: body.len(),
+            input: &input,
+        };
+        check.identities()?;
+        check.messages()?;
+        check.context()?;
+        let tools = check.tools(&previous(&input.thread_id))?;
+        check.forwarded_props()?;
+        check.state()?;
+        check.resume()?;
+        Ok(Self { input, tools })
+    }
+
+    /// The refusal of a body that is larger than allowed.
+    #[must_use]
+    pub fn too_large(config: &Config) -> GatewayError {
+        super::http::too_large(config)
+    }
+
+    /// The client's `state` as a tree; `null` is a value of its own (spec: gateway, Shared state).
+    pub(super) fn state(&self) -> Option<Value> {
+        // The text was checked while reading, so it parses.
+        self.input.state.json()?.to_value().ok()
+    }
+}
+
+struct Check<'r, 'a> {
+    config: &'r Config,
+    /// No part of the body is longer than the body: a cheap bound that spares measuring.
+    body_bytes: usize,
+    input: &'r RunAgentInput<'a>,
+}
+
+impl Check<'_, '_> {
+    fn identities(&self) -> Result<(), GatewayError> {
+        let max = self.config.request.identity_bytes;
+        let run = [
+            ("threadId", Some(&*self.input.thread_id)),
+            ("runId", Some(&*self.input.run_id)),
+            ("parentRunId", self.input.parent_run_id.as_deref()),
+        ];
+        for (field, id) in run {
+            if id.is_some_and(|id| !is_identity(id, max)) {
+                return Err(GatewayError::new(
+                    Code::InvalidIdentity,
+                    format!(
+                        "{field} must match [A-Za-z0-9][A-Za-z0-9._:-]* in at most {max} bytes"
+                    ),
+                ));
+            }
+        }
+        for message in &self.input.messages {
+            let own = match message {
+                Message::User(user) => [Some(&*user.id), None],
+                Message::Tool(tool) => [Some(&*tool.id), Some(&*tool.tool_call_id)],
+                _ => continue,
+            };
+            if own
+                .into_iter()
+                .flatten()
+                .any(|id| id.is_empty() || id.len() > max)
+            {
+                return Err(GatewayError::new(
+                    Code::InvalidIdentity,
+                    format!("message ids and call ids must hold 1 to {max} bytes"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn messages(&self) -> Result<(), GatewayError> {
+        let limits = &self.config.request;
+        let exceeded = |what: String| Err(GatewayError::new(Code::MessageLimitExceeded, what));
+        if self.input.messages.len() > limits.messages {
+            return exceeded(format!("more than {} messages", limits.messages));
+        }
+        let bytes = || array_bytes(&self.input.messages, Message::write_json);
+        if self.body_bytes > limits.message_bytes && bytes() > limits.message_bytes {
+            return exceeded(format!("messages exceed {} bytes", limits.message_bytes));
+        }
+        for message in &self.input.messages {
+            match message {
+                Message::User(user) => user_content(user)?,
+                Message::Tool(tool) => tool_content(tool)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn context(&self) -> Result<(), GatewayError> {
+        let limits = &self.config.request;
+        let exceeded = |what: String| Err(GatewayError::new(Code::ContextLimitExceeded, what));
+        if self.input.context.len() > limits.contexts {
+            return exceeded(format!("more than {} context entries", limits.contexts));
+        }
+        let bytes = || array_bytes(&self.input.context, |entry, out| entry.write_json(out));
+        if self.body_bytes > limits.context_bytes && bytes() > limits.context_bytes {
+            return exceeded(format!("context exceeds {} bytes", limits.context_bytes));
+        }
+        if self
+            .input
+            .context
+            .iter()
+            .any(|entry| entry.description.trim().is_empty())
+        {
+            return Err(GatewayError::new(
+                Code::InvalidContext,
+                "every context entry needs a description",
+            ));
+        }
+        Ok(())
+    }
+
+    fn tools(&self, previous: &Catalogue) -> Result<Catalogue, GatewayError> {
+        let limits = &self.config.request;
+        let bytes = if self.body_bytes > limits.tool_bytes {
+            array_bytes(&self.input.tools, |tool, out| tool.write_json(out))
+        } else {
+            0
+        };
+        let raw = self.input.tools.iter().map(|tool| RawTool {
+            name: &tool.name,
+            description: &tool.description,
+            parameters: tool.parameters.map(Json::as_str),
+        });
+        let limits = Limits {
+            max_tools: limits.tools,
+            max_bytes: limits.tool_bytes,
+            max_schema_depth: limits.tool_schema_depth,
+            strictness: match self.config.tool_schemas {
+                ToolSchemas::Strict => Strictness::Strict,
+                ToolSchemas::Normalize => Strictness::Normalize,
+            },
+        };
+        Catalogue::from_request(raw, bytes, &limits, previous).map_err(Into::into)
+    }
+
+    fn forwarded_props(&self) -> Result<(), GatewayError> {
+        let limit = self.config.request.forwarded_props_bytes;
+        if self
+            .input
+            .forwarded_props
+            .is_some_and(|props| json_bytes(props.as_str()) > limit)
+        {
+            return Err(GatewayError::new(
+                Code::ForwardedPropsLimitExceeded,
+                format!("forwardedProps exceeds {limit} bytes"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> Result<(), GatewayError> {
+        let limit = self.config.request.state_bytes;
+        let state = self.input.state.json();
+        if state.is_some_and(|state| json_bytes(state.as_str()) > limit) {
+            return Err(GatewayError::new(
+                Code::StateLimitExceeded,
+                format!("state exceeds {limit} bytes"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn resume(&self) -> Result<(), GatewayError> {
+        let max = self.config.request.identity_bytes;
+        let entries = self.input.resume.as_deref().unwrap_or_default();
+        for (index, entry) in entries.iter().enumerate() {
+            let id = &entry.interrupt_id;
+            if id.is_empty() || id.len() > max {
+                return Err(GatewayError::new(
+                    Code::InvalidInterruptResponse,
+                    format!("interruptId must hold 1 to {max} bytes"),
+                ));
+            }
+            if entries[..index]
+                .iter()
+                .any(|earlier| earlier.interrupt_id == *id)
+            {
+                return Err(GatewayError::new(
+                    Code::DuplicateInterruptResponse,
+                    "an interrupt is answered twice",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// User content is text, as a string or as parts.
+fn user_content(message: &UserMessage<'_>) -> Result<(), GatewayError> {
+    let unsupported = |what: &str| Err(GatewayError::new(Code::UnsupportedMessageContent, what));
+    match &message.content {
+        Content::Text(text) if text.is_empty() => unsupported("a user message is empty"),
+        Content::Text(_) => Ok(()),
+        Content::Parts(parts) if parts.iter().any(|part| text_of(part).is_none()) => {
+            unsupported("only text parts are supported")
+        }
+        Content::Parts(parts) if parts.iter().filter_map(text_of).all(str::is_empty) => {
+            unsupported("a user message is empty")
+        }
+        Content::Parts(_) => Ok(()),
+    }
+}
+
+fn tool_content(message: &ToolMessage<'_>) -> Result<(), GatewayError> {
+    if let Content::Parts(parts) = &message.content
+        && parts.iter().any(|part| text_of(part).is_none())
+    {
+        return Err(GatewayError::new(
+            Code::UnsupportedMessageContent,
+            "a Tool result holds text parts only",
+        ));
+    }
+    // The official schema says that metadata is an object; what the log cannot keep exactly is refused here.
+    let lossless = message.metadata.is_none_or(|metadata| {
+        metadata
+            .to_value()
+            .is_ok_and(|value| is_lossless(&value, MAX_METADATA_DEPTH))
+    });
+    if lossless {
+        Ok(())
+    } else {
+        Err(GatewayError::new(
+            Code::InvalidToolResultMetadata,
+            "Tool result metadata cannot be kept as it is",
+        ))
+    }
+}
+
+/// Whether DSH keeps the value exactly: no negative zero, and not too deep.
+fn is_lossless(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Number(number) => {
+            number.as_f64() != Some(0.0) || !number.to_string().starts_with('-')
+        }
+        Value::Array(items) => depth > 0 && items.iter().all(|item| is_lossless(item, depth - 1)),
+        Value::Object(members) => {
+            depth > 0
+                && members
+                    .values()
+                    .all(|member| is_lossless(member, depth - 1))
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
+}
+
+/// UTF-8 bytes of the compact JSON of some JSON text.
+fn json_bytes(json: &str) -> usize {
+    let mut in_string = false;
+    let mut escaped = false;
+    json.bytes()
+        .filter(|byte| {
+            if in_string {
+                in_string = escaped || *byte != b'"';
+                escaped = !escaped && *byte == b'\\';
+                true
+            } else {
+                in_string = *byte == b'"';
+                !byte.is_ascii_whitespace()
+            }
+        })
+        .count()
+}
+
+/// UTF-8 bytes of the compact JSON of an array.
+fn array_bytes<T>(items: &[T], write: impl Fn(&T, &mut String)) -> usize {
+    let mut out = String::new();
+    let mut bytes = "[]".len() + items.len().saturating_sub(1);
+    for item in items {
+        out.clear();
+        write(item, &mut out);
+        bytes += json_bytes(&out);
+    }
+    bytes
+}
+
+impl From<crate::tools::ToolError> for GatewayError {
+    fn from(error: crate::tools::ToolError) -> Self {
+        let code = Code::named(error.code()).unwrap_or(Code::InvalidFrontendTool);
+        Self::new(code, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    fn read(config: Value, change: impl FnOnce(&mut Value)) -> Result<(), Code> {
+        let mut config = config;
+        config["sharedSecret"] = "0123456789abcdef".into();
+        let (config, _) = Config::parse(&config.to_string()).unwrap();
+        let mut body = json!({"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"hi"}],"tools":[],"context":[]});
+        change(&mut body);
+        Request::read(&config, body.to_string().as_bytes(), |_| {
+            Catalogue::default()
+        })
+        .map(|_| ())
+        .map_err(|error| error.code)
+    }
+
+    fn code(config: Value, change: impl FnOnce(&mut Value)) -> Code {
+        read(config, change).unwrap_err()
+    }
+
+    fn tool(name: &str) -> Value {
+        json!({"name":name,"description":"d","parameters":{"type":"object"}})
+    }
+
+    #[test]
+    fn a_plain_request_is_read() {
+        assert_eq!(read(json!({}), |_| {}), Ok(()));
+    }
+
+    #[test]
+    fn ids_follow_the_grammar() {
+        for id in ["", "-x", "a b", "é"] {
+            assert_eq!(
+                code(json!({}), |b| b["threadId"] = id.into()),
+                Code::InvalidIdentity
+            );
+            assert_eq!(
+                code(json!({}), |b| b["runId"] = id.into()),
+                Code::InvalidIdentity
+            );
+            assert_eq!(
+                code(json!({}), |b| b["parentRunId"] = id.into()),
+                Code::InvalidIdentity
+            );
+        }
+        let long = "x".repeat(9);
+        let config = json!({"maxIdentityBytes":8});
+        assert_eq!(
+            code(config.clone(), |b| b["messages"][0]["id"] =
+                long.clone().into()),
+            Code::InvalidIdentity
+        );
+        assert_eq!(
+            code(
+                config,
+                |b| b["messages"][0] =
+                    json!({"id":"m","role":"tool","toolCallId":long,"content":""})
+            ),
+            Code::InvalidIdentity
+        );
+    }
+
+    #[test]
+    fn every_limit_has_its_code() {
+        let message = json!({"id":"m2","role":"user","content":"x"});
+        assert_eq!(
+            code(json!({"maxMessages":1}), |b| b["messages"] =
+                json!([message, message])),
+            Code::MessageLimitExceeded
+        );
+        assert_eq!(
+            code(
+                json!({"maxMessageBytes":40}),
+                |b| b["messages"][0]["content"] = "long enough".into()
+            ),
+            Code::MessageLimitExceeded
+        );
+        let entry = json!({"description":"d","value":"v"});
+        assert_eq!(
+            code(json!({"maxContexts":1}), |b| b["context"] =
+                json!([entry, entry])),
+            Code::ContextLimitExceeded
+        );
+        assert_eq!(
+            code(json!({"maxContextBytes":20}), |b| b["context"] =
+                json!([entry])),
+            Code::ContextLimitExceeded
+        );
+        assert_eq!(
+            code(json!({"maxTools":1}), |b| b["tools"] =
+                json!([tool("a"), tool("b")])),
+            Code::ToolLimitExceeded
+        );
+        assert_eq!(
+            code(json!({"maxToolBytes":20}), |b| b["tools"] =
+                json!([tool("a")])),
+            Code::ToolLimitExceeded
+        );
+        assert_eq!(
+            code(
+                json!({"maxForwardedPropsBytes":8}),
+                |b| b["forwardedProps"] = json!({"key":1})
+            ),
+            Code::ForwardedPropsLimitExceeded
+        );
+        assert_eq!(
+            code(json!({"maxStateBytes":8}), |b| b["state"] =
+                json!({"key":1})),
+            Code::StateLimitExceeded
+        );
+        assert_eq!(
+            code(json!({"maxRequestBytes":8}), |_| {}),
+            Code::RequestTooLarge
+        );
+    }
+
+    #[test]
+    fn limits_count_utf8_bytes_of_compact_json() {
+        assert_eq!(
+            json_bytes("{ \"a b\" : [ 1 , \"\\\" \" ] }"),
+            "{\"a b\":[1,\"\\\" \"]}".len()
+        );
+        assert_eq!(json_bytes("\"é\""), 4);
+        assert_eq!(
+            array_bytes(&["a", "b"], |item, out| out.push_str(item)),
+            "[a,b]".len()
+        );
+    }
+
+    #[test]
+    fn content_must_be_text() {
+        for content in [
+            json!(""),
+            json!([]),
+            json!([{"type":"text","text":""}]),
+            json!([{"type":"image","source":{"type":"url","value":"x"}}]),
+        ] {
+            assert_eq!(
+                code(json!({}), |b| b["messages"][0]["content"] = content),
+                Code::UnsupportedMessageContent
+            );
+        }
+    }
+
+    #[test]
+    fn context_needs_a_description_and_interrupts_are_answered_once() {
+        assert_eq!(
+            code(json!({}), |b| b["context"] =
+                json!([{"description":" ","value":"v"}])),
+            Code::InvalidContext
+        );
+        let entry = json!({"interruptId":"i","status":"cancelled"});
+        assert_eq!(
+            code(json!({}), |b| b["resume"] = json!([entry, entry])),
+            Code::DuplicateInterruptResponse
+        );
+        assert_eq!(
+            code(json!({}), |b| b["resume"] =
+                json!([{"interruptId":"","status":"cancelled"}])),
+            Code::InvalidInterruptResponse
+        );
+    }
+
+    #[test]
+    fn metadata_that_the_log_cannot_keep_is_refused() {
+        let with = |metadata: &str| {
+            let body = format!(
+                r#"{{"threadId":"t","runId":"r","messages":[{{"id":"m","role":"tool","toolCallId":"c","content":"","metadata":{metadata}}}]}}"#
+            );
+            let (config, _) = Config::parse(r#"{"sharedSecret":"0123456789abcdef"}"#).unwrap();
+            Request::read(&config, body.as_bytes(), |_| Catalogue::default())
+                .map(|_| ())
+                .map_err(|error| error.code)
+        };
+        assert_eq!(with("{}"), Ok(()));
+        assert_eq!(with(r#"{"a":0}"#), Ok(()));
+        assert_eq!(with(r#"{"a":-0.0}"#), Err(Code::InvalidToolResultMetadata));
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(40), "}".repeat(40));
+        assert_eq!(with(&deep), Err(Code::InvalidToolResultMetadata));
+    }
+}

@@ -1,0 +1,207 @@
+//! One run: an accepted request, its record, and the readers of that record.
+
+use std::time::Instant;
+
+use super::config::RunLimits;
+use super::digest::Digest;
+use super::effect::HostMessage;
+use super::error::GatewayError;
+use super::ids::{ReaderId, ThreadId};
+use super::run_log::{Overflow, RunLog, StreamKey};
+use crate::agui::Event;
+use crate::projection::{Emit, FrontendResult, LiveStep};
+use crate::tools::Catalogue;
+
+/// A run, from arrival until nobody can ask for it any more.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) thread: ThreadId,
+    pub(super) run_id: Box<str>,
+    pub(super) digest: Digest,
+    pub(super) stage: Stage,
+    pub(super) readers: Vec<ReaderId>,
+    pub(super) record: RunRecord,
+}
+
+/// Where a run stands.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// Waits for its thread. The request is kept as it came and read again when its turn comes.
+    Queued(Box<[u8]>),
+    /// Accepted; its opening is in the record, and the agent knows nothing of it yet.
+    Admitted(Work),
+    /// The Host is replacing the browser's Tools.
+    Syncing(Work),
+    /// The agent works for it. The turn is known once it has begun.
+    Driving { turn: Option<u64> },
+    /// The terminal event is in the record.
+    Done,
+    /// Refused before anything changed.
+    Rejected(GatewayError),
+}
+
+/// What an accepted run will ask of the agent.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// The browser's Tools from now on.
+    pub(super) tools: Catalogue,
+    /// Context and shared state for the model.
+    pub(super) notes: Vec<HostMessage>,
+    pub(super) kind: WorkKind,
+}
+
+#[derive(Debug)]
+pub(super) enum WorkKind {
+    /// New messages open a turn.
+    Turn(Vec<HostMessage>),
+    /// Results continue the turn that waits for them.
+    Continuation(Vec<Answer>),
+}
+
+/// A browser's answer to one of its calls.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// Wire id of the call.
+    pub(super) call: String,
+    /// The browser's own message.
+    pub(super) own: FrontendResult,
+    pub(super) outcome: super::effect::CallOutcome,
+}
+
+impl Stage {
+    /// Whether the ledger may forget the run.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Self::Done | Self::Rejected(_))
+    }
+}
+
+/// The record and the projection that writes it.
+#[derive(Debug)]
+pub(super) struct RunRecord {
+    pub(super) log: RunLog,
+    pub(super) live: LiveStep,
+    pub(super) pacing: Pacing,
+    out: Pending,
+}
+
+/// What was written since the readers were last told.
+#[derive(Debug, Default)]
+struct Pending {
+    written: Written,
+    overflow: bool,
+}
+
+/// How soon readers should hear of what was written.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Written {
+    /// Nothing was.
+    #[default]
+    Nothing,
+    /// More of a stream that has begun: may wait for the flush interval.
+    Delta,
+    /// Everything else goes out at once.
+    Urgent,
+}
+
+/// When deltas were last let out (X12).
+#[derive(Debug, Default)]
+pub(super) struct Pacing {
+    pub(super) flushed: Option<Instant>,
+    pub(super) armed: Option<Instant>,
+    stream: Option<StreamKey>,
+}
+
+struct Sink<'a> {
+    log: &'a mut RunLog,
+    pacing: &'a mut Pacing,
+    out: &'a mut Pending,
+}
+
+impl Sink<'_> {
+    fn note(&mut self, result: Result<(), Overflow>, written: Written) {
+        match result {
+            Ok(()) => self.out.written = self.out.written.max(written),
+            Err(Overflow) => self.out.overflow = true,
+        }
+    }
+}
+
+impl Emit for Sink<'_> {
+    fn event(&mut self, json: String) {
+        let result = self.log.event(json);
+        self.note(result, Written::Urgent);
+    }
+
+    fn delta(&mut self, stream: u32, head: &dyn Fn() -> String, delta: &str) {
+        let stream = StreamKey(stream);
+        // The first delta of a stream goes out at once.
+        let first = self.pacing.stream.replace(stream) != Some(stream);
+        let result = self.log.delta(stream, head, delta);
+        self.note(
+            result,
+            if first {
+                Written::Urgent
+            } else {
+                Written::Delta
+            },
+        );
+    }
+}
+
+impl RunRecord {
+    pub(super) fn new(limits: RunLimits, identity_bytes: usize) -> Self {
+        Self {
+            log: RunLog::new(limits, identity_bytes),
+            live: LiveStep::default(),
+            pacing: Pacing::default(),
+            out: Pending::default(),
+        }
+    }
+
+    /// Writes through the projection of the step under way.
+    pub(super) fn project<R>(&mut self, with: impl FnOnce(&mut LiveStep, &mut dyn Emit) -> R) -> R {
+        let mut sink = Sink {
+            log: &mut self.log,
+            pacing: &mut self.pacing,
+            out: &mut self.out,
+        };
+        with(&mut self.live, &mut sink)
+    }
+
+    /// Writes one event.
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        self.json(event.to_json().into());
+    }
+
+    /// Writes one encoded event.
+    pub(super) fn json(&mut self, json: std::sync::Arc<str>) {
+        self.pieces([json].into());
+    }
+
+    /// Writes one event in pieces.
+    pub(super) fn pieces(&mut self, pieces: Box<[std::sync::Arc<str>]>) {
+        match self.log.event_of(pieces) {
+            Ok(()) => self.out.written = Written::Urgent,
+            Err(Overflow) => self.out.overflow = true,
+        }
+    }
+
+    /// Writes the terminal event, see [`RunLog::terminate`].
+    pub(super) fn terminate(&mut self, json: impl FnOnce(usize) -> String) {
+        self.log.terminate(json);
+        self.out = Pending {
+            written: Written::Urgent,
+            overflow: false,
+        };
+    }
+
+    /// Whether something did not fit, since the last call.
+    pub(super) fn take_overflow(&mut self) -> bool {
+        std::mem::take(&mut self.out.overflow)
+    }
+
+    /// What was written since the last call.
+    pub(super) fn take_written(&mut self) -> Written {
+        std::mem::take(&mut self.out.written)
+    }
+}

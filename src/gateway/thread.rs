@@ -1,0 +1,150 @@
+//! One thread: the exact `(tenant, user, thread)` tuple bound to one agent (spec: gateway, 架构; G5).
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
+
+use super::calls::BrowserCalls;
+use super::ids::{RunKey, ThreadId, ThreadKey};
+use super::seen::Seen;
+use super::state::SharedState;
+use crate::projection::Transcript;
+use crate::tools::Catalogue;
+
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) key: ThreadKey,
+    pub(super) phase: Phase,
+    /// Runs that wait, in arrival order.
+    pub(super) queue: VecDeque<RunKey>,
+    /// Retained runs, oldest first.
+    pub(super) ledger: VecDeque<RunKey>,
+    /// The run that the agent works for.
+    pub(super) driver: Option<RunKey>,
+    pub(super) agent: AgentState,
+    pub(super) transcript: Transcript,
+    pub(super) seen: Seen,
+    pub(super) calls: BrowserCalls,
+    /// The browser's Tools, as registered.
+    pub(super) tools: Catalogue,
+    /// Names of the Tools that the agent has by itself, sorted.
+    pub(super) inherited: Vec<String>,
+    pub(super) state: SharedState,
+    /// The log ended inside a turn, and no client was told yet.
+    pub(super) interrupted: bool,
+    pub(super) idle_at: Option<Instant>,
+    pub(super) park_at: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The Host is asked for the agent.
+    Opening,
+    /// The agent is there.
+    Live,
+    /// The agent is being disposed. Requests that come wait for the thread's next life.
+    Closing,
+}
+
+/// The thread, while its agent is there: what an agent reports on its way out changes nothing any more.
+pub(super) fn live(threads: &mut HashMap<ThreadId, Thread>, id: ThreadId) -> Option<&mut Thread> {
+    threads
+        .get_mut(&id)
+        .filter(|thread| thread.phase == Phase::Live)
+}
+
+/// What the agent is doing, as it reports.
+#[derive(Debug, Default)]
+pub(super) struct AgentState {
+    /// Its status is `running`.
+    pub(super) busy: bool,
+    /// The turn that is open.
+    pub(super) turn: Option<u64>,
+    /// The step of the model attempt that began last.
+    pub(super) step: u64,
+    /// A model attempt is streaming.
+    pub(super) streaming: bool,
+    /// Dispatched calls without a result, by the provider's id.
+    pub(super) bodies: HashMap<String, Body>,
+    /// The state Tool is registered.
+    pub(super) state_tool: bool,
+}
+
+/// A dispatched call that is not the browser's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    /// Policies look at it.
+    Preparing,
+    /// Its body runs.
+    Running,
+    /// Its body is over; the result may wait for an earlier one's.
+    Over,
+}
+
+impl AgentState {
+    /// Whether the agent does nothing.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.busy && self.turn.is_none()
+    }
+
+    /// Whether a Tool body of the Host's own runs.
+    pub(super) fn any_running(&self) -> bool {
+        self.bodies.values().any(|body| *body == Body::Running)
+    }
+
+    /// Whether a call is still with the Host's policies.
+    pub(super) fn any_preparing(&self) -> bool {
+        self.bodies.values().any(|body| *body == Body::Preparing)
+    }
+
+    pub(super) fn end_turn(&mut self) {
+        self.turn = None;
+        self.streaming = false;
+        self.bodies.clear();
+    }
+}
+
+impl Thread {
+    pub(super) fn new(key: ThreadKey) -> Self {
+        let transcript = Transcript::new(&key.session_id());
+        Self {
+            key,
+            phase: Phase::Opening,
+            queue: VecDeque::new(),
+            ledger: VecDeque::new(),
+            driver: None,
+            agent: AgentState::default(),
+            transcript,
+            seen: Seen::default(),
+            calls: BrowserCalls::default(),
+            tools: Catalogue::default(),
+            inherited: Vec::new(),
+            state: SharedState::default(),
+            interrupted: false,
+            idle_at: None,
+            park_at: None,
+        }
+    }
+
+    /// Whether the turn waits for the browser and for nothing else.
+    pub(super) fn is_parked(&self) -> bool {
+        self.agent.turn.is_some()
+            && !self.agent.streaming
+            && !self.agent.any_running()
+            && self.calls.any_parked()
+    }
+
+    /// Whether the next run may be looked at.
+    pub(super) fn is_free(&self) -> bool {
+        self.phase == Phase::Live
+            && self.driver.is_none()
+            && (self.agent.is_idle() || self.is_parked())
+    }
+
+    /// Whether nothing at all happens here.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.phase == Phase::Live
+            && self.driver.is_none()
+            && self.queue.is_empty()
+            && self.agent.is_idle()
+    }
+}

@@ -1,0 +1,372 @@
+//! The model attempt under way, from its deltas to AG-UI events (spec: gateway, 投影; G9, G10, X2).
+//!
+//! A [`LiveStep`] remembers what it has sent, so that the committed message adds exactly what was not streamed, and
+//! so that whatever is open can be closed when the provider fails, the turn is cancelled or the attempt is retried.
+
+use super::transcript::AssistantView;
+use super::wire;
+use crate::tools::STATE_TOOL;
+
+/// Where events go: a run's log.
+pub trait Emit {
+    /// One event that is not a delta.
+    fn event(&mut self, json: String);
+    /// A delta of one message or one call's arguments. `head` gives the event's JSON up to the delta.
+    fn delta(&mut self, stream: u32, head: &dyn Fn() -> String, delta: &str);
+}
+
+/// The step that a run is showing.
+#[derive(Debug, Default)]
+pub struct LiveStep {
+    message_id: String,
+    text: Text,
+    calls: Vec<Call>,
+    /// Numbers the streams of the run; never reused within it.
+    next_stream: u32,
+    /// Clients hold something that the history will not have.
+    abandoned: bool,
+}
+
+#[derive(Debug, Default)]
+struct Text {
+    open: Option<u32>,
+    /// Bytes of text sent in this step.
+    sent: usize,
+}
+
+#[derive(Debug)]
+struct Call {
+    call_id: String,
+    wire_id: String,
+    stream: u32,
+    state: CallState,
+    /// Bytes of arguments sent.
+    sent: usize,
+}
+
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+enum CallState {
+    Open,
+    Closed,
+    /// Protocol bookkeeping; never shown.
+    Hidden,
+}
+
+impl LiveStep {
+    /// A model attempt begins. Returns whether clients hold something of an abandoned attempt, which a snapshot of
+    /// the history must take back before anything of this one is sent.
+    pub fn begin(&mut self, message_id: String) -> bool {
+        self.message_id = message_id;
+        self.text = Text::default();
+        self.calls.clear();
+        std::mem::take(&mut self.abandoned)
+    }
+
+    /// Text of the attempt.
+    pub fn text(&mut self, delta: &str, out: &mut dyn Emit) {
+        let stream = self.open_text(out);
+        self.text.sent += delta.len();
+        let id = &self.message_id;
+        out.delta(stream, &|| wire::text_head(id), delta);
+    }
+
+    fn open_text(&mut self, out: &mut dyn Emit) -> u32 {
+        if let Some(stream) = self.text.open {
+            return stream;
+        }
+        self.close_calls(out);
+        let stream = self.take_stream();
+        self.text.open = Some(stream);
+        out.event(wire::text_start(&self.message_id));
+        stream
+    }
+
+    /// Arguments of a call. `wire_id` gives the call's id on the wire, and is asked once a call.
+    ///
+    /// Deltas of a call whose name never came are left to [`LiveStep::commit`].
+    pub fn call(
+        &mut self,
+        call_id: &str,
+        name: Option<&str>,
+        delta: &str,
+        wire_id: &dyn Fn() -> String,
+        out: &mut dyn Emit,
+    ) {
+        let known = self.calls.iter().rposition(|call| call.call_id == call_id);
+        let index = match (known, name) {
+            (Some(index), _) => index,
+            (None, Some(name)) => self.open_call(call_id, name, wire_id(), out),
+            (None, None) => return,
+        };
+        let call = &mut self.calls[index];
+        if call.state == CallState::Open && !delta.is_empty() {
+            call.sent += delta.len();
+            let id = &call.wire_id;
+            out.delta(call.stream, &|| wire::args_head(id), delta);
+        }
+    }
+
+    fn open_call(
+        &mut self,
+        call_id: &str,
+        name: &str,
+        wire_id: String,
+        out: &mut dyn Emit,
+    ) -> usize {
+        let state = if name == STATE_TOOL {
+            CallState::Hidden
+        } else {
+            self.close_text(out);
+            out.event(wire::call_start(&wire_id, name, &self.message_id));
+            CallState::Open
+        };
+        let stream = self.take_stream();
+        self.calls.push(Call {
+            call_id: call_id.into(),
+            wire_id,
+            stream,
+            state,
+            sent: 0,
+        });
+        self.calls.len() - 1
+    }
+
+    /// The open block is complete.
+    pub fn block_end(&mut self, out: &mut dyn Emit) {
+        self.close(out);
+    }
+
+    /// The attempt is committed: sends what was not streamed and closes everything.
+    pub fn commit(&mut self, message: &AssistantView, out: &mut dyn Emit) {
+        if self.message_id != message.id {
+            // The attempt was not reported; an abandoned one before it is corrected by the run's last snapshot.
+            self.begin(message.id.clone());
+        }
+        if let Some(rest) = message
+            .text
+            .get(self.text.sent..)
+            .filter(|rest| !rest.is_empty())
+        {
+            self.text(rest, out);
+        }
+        for call in &message.calls {
+            let known = self
+                .calls
+                .iter()
+                .rposition(|live| live.call_id == call.call_id);
+            let index = known.unwrap_or_else(|| {
+                self.open_call(&call.call_id, &call.name, call.wire_id.clone(), out)
+            });
+            let live = &mut self.calls[index];
+            let rest = call.arguments.get(live.sent..).unwrap_or_default();
+            if live.state == CallState::Open && !rest.is_empty() {
+                live.sent = call.arguments.len();
+                let id = &live.wire_id;
+                out.delta(live.stream, &|| wire::args_head(id), rest);
+            }
+        }
+        self.close(out);
+    }
+
+    /// The attempt came to nothing: closes what is open.
+    pub fn abandon(&mut self, out: &mut dyn Emit) {
+        self.close(out);
+        self.abandoned |= self.text.sent > 0
+            || self
+                .calls
+                .iter()
+                .any(|call| call.state != CallState::Hidden);
+    }
+
+    /// Closes every open message and call.
+    pub fn close(&mut self, out: &mut dyn Emit) {
+        self.close_text(out);
+        self.close_calls(out);
+    }
+
+    fn close_text(&mut self, out: &mut dyn Emit) {
+        if self.text.open.take().is_some() {
+            out.event(wire::text_end(&self.message_id));
+        }
+    }
+
+    fn close_calls(&mut self, out: &mut dyn Emit) {
+        for call in &mut self.calls {
+            if call.state == CallState::Open {
+                call.state = CallState::Closed;
+                out.event(wire::call_end(&call.wire_id));
+            }
+        }
+    }
+
+    fn take_stream(&mut self) -> u32 {
+        let stream = self.next_stream;
+        self.next_stream += 1;
+        stream
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::projection::CallView;
+
+    /// Writes events as short lines: what happened, not how it is spelled.
+    #[derive(Default)]
+    struct Lines(Vec<String>);
+
+    impl Emit for Lines {
+        fn event(&mut self, json: String) {
+            self.0.push(json);
+        }
+        fn delta(&mut self, stream: u32, head: &dyn Fn() -> String, delta: &str) {
+            self.0.push(format!("{stream}:{}{delta}\"}}", head()));
+        }
+    }
+
+    impl Lines {
+        fn take(&mut self) -> Vec<String> {
+            std::mem::take(&mut self.0)
+                .into_iter()
+                .map(|line| {
+                    line.replace("\"type\":", "")
+                        .replace("TEXT_MESSAGE_", "T_")
+                        .replace("TOOL_CALL_", "C_")
+                        .replace(['"', '{', '}'], "")
+                })
+                .collect()
+        }
+    }
+
+    fn view(text: &str, calls: &[(&str, &str, &str)]) -> AssistantView {
+        AssistantView {
+            id: "m".into(),
+            text: text.into(),
+            calls: calls
+                .iter()
+                .map(|(id, name, arguments)| CallView {
+                    call_id: (*id).into(),
+                    wire_id: (*id).into(),
+                    name: (*name).into(),
+                    arguments: (*arguments).into(),
+                })
+                .collect(),
+        }
+    }
+
+    fn begun() -> (LiveStep, Lines) {
+        let mut step = LiveStep::default();
+        step.begin("m".into());
+        (step, Lines::default())
+    }
+
+    #[test]
+    fn streamed_text_is_not_sent_again() {
+        let (mut step, mut out) = begun();
+        step.text("a", &mut out);
+        step.text("b", &mut out);
+        step.block_end(&mut out);
+        step.commit(&view("ab", &[]), &mut out);
+        assert_eq!(
+            out.take(),
+            [
+                "T_START,messageId:m,role:assistant",
+                "0:T_CONTENT,messageId:m,delta:a",
+                "0:T_CONTENT,messageId:m,delta:b",
+                "T_END,messageId:m"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_not_streamed_arrives_whole() {
+        let (mut step, mut out) = begun();
+        step.text("a", &mut out);
+        step.commit(&view("abc", &[("c", "n", r#"{"x":1}"#)]), &mut out);
+        assert_eq!(
+            out.take(),
+            [
+                "T_START,messageId:m,role:assistant",
+                "0:T_CONTENT,messageId:m,delta:a",
+                "0:T_CONTENT,messageId:m,delta:bc",
+                "T_END,messageId:m",
+                "C_START,toolCallId:c,toolCallName:n,parentMessageId:m",
+                "1:C_ARGS,toolCallId:c,delta:x:1",
+                "C_END,toolCallId:c"
+            ]
+        );
+    }
+
+    #[test]
+    fn arguments_stream_as_the_model_produces_them() {
+        let (mut step, mut out) = begun();
+        step.text("t", &mut out);
+        step.call("c", Some("n"), "", &|| "c~2.1".into(), &mut out);
+        step.call("c", None, "{}", &|| unreachable!(), &mut out);
+        step.block_end(&mut out);
+        let mut message = view("t", &[("c", "n", "{}")]);
+        message.calls[0].wire_id = "c~2.1".into();
+        step.commit(&message, &mut out);
+        assert_eq!(
+            out.take(),
+            [
+                "T_START,messageId:m,role:assistant",
+                "0:T_CONTENT,messageId:m,delta:t",
+                "T_END,messageId:m",
+                "C_START,toolCallId:c~2.1,toolCallName:n,parentMessageId:m",
+                "1:C_ARGS,toolCallId:c~2.1,delta:",
+                "C_END,toolCallId:c~2.1"
+            ]
+        );
+    }
+
+    #[test]
+    fn state_calls_stay_hidden() {
+        let (mut step, mut out) = begun();
+        step.call("s", Some(STATE_TOOL), "{}", &|| "s".into(), &mut out);
+        step.commit(&view("", &[("s", STATE_TOOL, "{}")]), &mut out);
+        step.abandon(&mut out);
+        assert!(out.take().is_empty());
+        assert!(!step.begin("m".into()));
+    }
+
+    #[test]
+    fn an_abandoned_attempt_closes_and_the_next_begins_afresh() {
+        let (mut step, mut out) = begun();
+        step.text("half", &mut out);
+        step.abandon(&mut out);
+        assert!(step.begin("m".into()));
+        step.text("whole", &mut out);
+        step.commit(&view("whole", &[]), &mut out);
+        assert_eq!(
+            out.take(),
+            [
+                "T_START,messageId:m,role:assistant",
+                "0:T_CONTENT,messageId:m,delta:half",
+                "T_END,messageId:m",
+                "T_START,messageId:m,role:assistant",
+                "1:T_CONTENT,messageId:m,delta:whole",
+                "T_END,messageId:m"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_message_of_another_step_is_sent_whole() {
+        let (mut step, mut out) = begun();
+        step.text("x", &mut out);
+        step.block_end(&mut out);
+        let mut message = view("yz", &[]);
+        message.id = "m2".into();
+        out.take();
+        step.commit(&message, &mut out);
+        assert_eq!(
+            out.take(),
+            [
+                "T_START,messageId:m2,role:assistant",
+                "1:T_CONTENT,messageId:m2,delta:yz",
+                "T_END,messageId:m2"
+            ]
+        );
+    }
+}

@@ -1,0 +1,29 @@
+/**
+ * What the native gateway asks for, as it crosses: one JSON array a drain. The fields are those of `src/gateway/effect.rs`.
+ *
+ * @module
+ */
+
+import type { HostMessage } from '../host/port.ts'
+
+/** One effect. */
+export type Effect =
+  | { readonly type: 'open', readonly thread: number, readonly sessionId: string, readonly tenantId: string, readonly userId: string, readonly threadId: string }
+  | { readonly type: 'close', readonly thread: number }
+  | { readonly type: 'syncTools', readonly thread: number, readonly unregister: readonly string[], readonly register: readonly ToolEffect[] }
+  | { readonly type: 'deliver', readonly thread: number, readonly messages: readonly HostMessage[], readonly wake: boolean }
+  | { readonly type: 'cancel', readonly thread: number }
+  | { readonly type: 'settle', readonly token: number, readonly outcome: CallOutcome }
+
+/** A Tool to register in the agent's own scope. */
+export interface ToolEffect {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Record<string, unknown>
+  readonly concurrent: boolean
+}
+
+/** How a Tool body settles. */
+export type CallOutcome =
+  | { readonly status: 'resolved', readonly text: string, readonly meta?: Record<string, unknown> }
+  | { readonly status: 'rejected', readonly message: string }

@@ -1,0 +1,78 @@
+/**
+ * The gateway on a Node HTTP server: reads requests for the native gateway, and hands it their responses.
+ *
+ * @module
+ */
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { GatewayDriver } from './driver.ts'
+import { sendError } from './responses.ts'
+
+/** Names of what the route needs of the configuration. */
+export interface RouteOptions {
+  /** Route base, absolute. */
+  readonly path: string
+  readonly tenantHeader: string
+  readonly userHeader: string
+}
+
+/**
+ * Makes the handler of everything under `path`.
+ *
+ * @returns A handler that answers every request itself and never rejects.
+ */
+export function createHandler(driver: GatewayDriver, options: RouteOptions): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
+  const { native, responses } = driver
+  return async (req, res) => {
+    const values = req.headersDistinct
+    const verdict = native.checkHead({
+      method: req.method ?? '',
+      rest: pathOf(req).slice(options.path.length),
+      authorization: values['authorization'] ?? [],
+      tenant: values[options.tenantHeader] ?? [],
+      user: values[options.userHeader] ?? [],
+      ...req.headers['content-type'] === undefined ? {} : { contentType: req.headers['content-type'] },
+      ...req.headers['content-length'] === undefined ? {} : { contentLength: req.headers['content-length'] },
+    })
+    if (verdict.error !== undefined) {
+      // The body is not wanted: the connection ends with the answer, so that nobody has to send it.
+      sendError(res, verdict.error, { connection: 'close', ...verdict.error.status === 405 ? { allow: 'POST' } : {} })
+      return
+    }
+    const body = await readBody(req, native.maxRequestBytes)
+    if (body === undefined) {
+      sendError(res, native.tooLarge(), { connection: 'close' })
+      return
+    }
+    // The client left before it had sent its request.
+    if (body === null || res.destroyed) return
+    const admitted = native.request(verdict.tenant ?? '', verdict.user ?? '', body)
+    if (admitted.reader !== undefined) responses.add(admitted.reader, res)
+    else if (admitted.error !== undefined) sendError(res, admitted.error)
+    driver.after(admitted.todo)
+  }
+}
+
+function pathOf(req: IncomingMessage): string {
+  return new URL(req.url ?? '/', 'http://host').pathname
+}
+
+/** The whole body; `undefined` when it is longer than `limit` bytes, `null` when the client left. */
+async function readBody(req: IncomingMessage, limit: number): Promise<Buffer | undefined | null> {
+  return await new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    req.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length > limit) {
+        req.pause()
+        resolve(undefined)
+      } else {
+        chunks.push(chunk)
+      }
+    })
+    req.once('end', () => { resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)) })
+    req.once('error', () => { resolve(null) })
+    req.once('close', () => { resolve(null) })
+  })
+}

@@ -1,0 +1,322 @@
+/**
+ * One live DSH agent behind the port.
+ *
+ * @module
+ */
+
+import { randomUUID } from 'node:crypto'
+import type { Context } from '@deepseek-ai/cordis'
+import type { Agent, AgentHandle } from '@deepseek-ai/dsh-agent'
+import type { Session, UserMessage } from '@deepseek-ai/dsh-session'
+import type { ToolExecutionResult } from '@deepseek-ai/dsh-tools'
+import { AttemptReader } from './attempts.ts'
+import { CardReader } from './cards.ts'
+import { ASSISTANT_CHUNK, ASSISTANT_STREAM, findParentScope, readEvents } from './compat.ts'
+import type { AssistantFrame, ChunkData, LoggedEvent, ParentScope } from './compat.ts'
+import { errorLabel, HostError } from './error.ts'
+import type { HostLogger } from './error.ts'
+import { HeldReports, SILENCE } from './outlet.ts'
+import type { AgentEvents, HostAgent, HostMessage, HostTool } from './port.ts'
+import { encodeHistory, encodeRecord } from './records.ts'
+import { sameNames, toDefinition } from './tools.ts'
+import type { OwnTool, ToolCatalog } from './tools.ts'
+
+/** What an agent shares with the others of its Host. */
+export interface AgentSurroundings {
+  readonly ctx: Context
+  readonly catalog: ToolCatalog
+  readonly logger: HostLogger
+  /** Called once, when the agent is gone or disposed. */
+  released(agent: DshAgent): Promise<void>
+}
+
+/**
+ * The port's view of a DSH agent.
+ *
+ * Its life: {@link attach} while the Host composes the agent, {@link adopt} once it is published, reports from the
+ * moment that {@link history} is read, {@link dispose} or the Host's own disposal.
+ *
+ * Reports never call back into the agent. Calls of the port from inside a report of a durable record throw
+ * `REENTRANT_CALL`, because the session cannot append while it publishes (host-api §0.2-1).
+ */
+export class DshAgent implements HostAgent {
+  readonly agent: Agent
+  readonly #around: AgentSurroundings
+  readonly #session: Session
+  readonly #events: AgentEvents
+  readonly #held = new HeldReports()
+  readonly #attempts = new AttemptReader(this.#held)
+  readonly #cards: CardReader
+  /** Where reports go: held until the history was read, then the receiver, then nowhere. */
+  #sink: AgentEvents = this.#held
+  /** Number of events that the history contains; unset until it is read. */
+  #boundary: number | undefined
+  /** Sequence number of the next event to report. */
+  #cursor = 0
+  /** Set while the session publishes an event to us. */
+  #publishing = false
+  /** The status reported last. */
+  #status: 'idle' | 'running' = 'idle'
+  /** Batches that must not join the turn that runs. */
+  #waiting: UserMessage[][] = []
+  readonly #bodies = new Set<string>()
+  readonly #own = new Map<string, OwnTool>()
+  #parentOf: ParentScope | undefined
+  #inherited: readonly string[] = []
+  #handle: AgentHandle | undefined
+  #gone = false
+  #disposing: Promise<void> | undefined
+
+  /**
+   * @param around - What the Host's agents share.
+   * @param agent - The agent, not yet published.
+   * @param events - Receives its reports.
+   */
+  constructor(around: AgentSurroundings, agent: Agent, events: AgentEvents) {
+    this.#around = around
+    this.agent = agent
+    this.#session = agent.session
+    this.#events = events
+    this.#cards = new CardReader(name => around.ctx.tools.get(name, agent))
+  }
+
+  /**
+   * Subscribes, before the Host publishes the agent: from here on nothing is missed.
+   *
+   * @param agentCtx - The agent's scoped context, which owns the subscriptions.
+   */
+  async attach(agentCtx: Context): Promise<void> {
+    // Listeners of a scope also hear scopes below it; each one looks for its own agent.
+    agentCtx.on('session/event', (session, event) => {
+      if (session === this.#session) this.#logged(event)
+    })
+    agentCtx.on(ASSISTANT_STREAM as never, ((payload: { agent: Agent, frame: AssistantFrame }) => {
+      if (payload.agent === this.agent) this.#frame(payload.frame)
+    }) as never)
+    agentCtx.on('agent/status', ({ agent, status }) => {
+      if (agent === this.agent) this.#statusChanged(status)
+    })
+    agentCtx.on('tools/execute', (exec, next) => {
+      const own = exec.agent === this.agent && exec.parent === undefined
+      return own ? this.#body(exec.callId, next) : next()
+    }, { prepend: true })
+    this.#parentOf = await findParentScope(this.agent, agentCtx)
+  }
+
+  /** Takes the published agent over. */
+  adopt(handle: AgentHandle): void {
+    this.#handle = handle
+    this.#inherited = this.#readInherited()
+  }
+
+  get history(): string {
+    const first = this.#start()
+    const cards = first ? this.#cards : new CardReader(name => this.#around.ctx.tools.get(name, this.agent))
+    return encodeHistory(readEvents(this.#session).slice(0, this.#boundary), cards)
+  }
+
+  deliver(messages: readonly HostMessage[], wake: boolean): void {
+    this.#assertCallable()
+    if (messages.length === 0) return
+    const batch = messages.map(toUserMessage)
+    // Joined messages would enter the turn that runs, ahead of the one that wakes. The Host keeps single ones in order.
+    const joins = batch.length > 1 && this.agent.status === 'running'
+    if (wake && (joins || this.#waiting.length > 0)) this.#waiting.push(batch)
+    else this.#enqueue(batch, wake)
+  }
+
+  cancel(): void {
+    if (this.#over) return
+    this.#assertCallable()
+    this.#waiting = []
+    this.agent.cancel({ kind: 'user' })
+  }
+
+  registerTool(tool: HostTool): () => void {
+    if (this.#over) throw gone(this.agent.id)
+    const { ctx, catalog } = this.#around
+    const own: OwnTool = { definition: toDefinition(tool), shadowing: ctx.tools.get(tool.name, this.agent) !== undefined }
+    const unregister = catalog.quietly(this.agent, () => this.agent.ctx.tools.register(own.definition))
+    this.#own.set(tool.name, own)
+    return () => {
+      if (this.#own.get(tool.name) === own) this.#own.delete(tool.name)
+      catalog.quietly(this.agent, unregister)
+    }
+  }
+
+  inheritedTools(): string[] {
+    return [...this.#readInherited()]
+  }
+
+  dispose(): Promise<void> {
+    return this.#disposing ??= this.#release()
+  }
+
+  /** The registry changed: reports it if this agent inherits other Tools than before. */
+  toolsChanged(): void {
+    if (this.#over) return
+    const names = this.#readInherited()
+    const same = sameNames(names, this.#inherited)
+    this.#inherited = names
+    if (!same && this.#boundary !== undefined) this.#sink.toolsChanged()
+  }
+
+  /** The Host announced that the agent was disposed. */
+  disposed(): void {
+    if (this.#gone) return
+    this.#gone = true
+    if (this.#disposing !== undefined) return
+    if (this.#sink === this.#events) this.#reportGone()
+    void this.#around.released(this)
+  }
+
+  get #over(): boolean {
+    return this.#gone || this.#disposing !== undefined
+  }
+
+  /** Fixes where the history ends and lets the reports go, once the caller has had it. */
+  #start(): boolean {
+    if (this.#boundary !== undefined) return false
+    this.#boundary = this.#cursor = readEvents(this.#session).length
+    const running = this.#status === 'running'
+    const bodies = [...this.#bodies]
+    queueMicrotask(() => {
+      if (this.#sink !== this.#held) return
+      if (running) this.#events.status('running')
+      for (const callId of bodies) this.#events.body(callId, true)
+      this.#held.release(this.#events)
+      this.#redirect(this.#events)
+      if (this.#gone) this.#reportGone()
+    })
+    return true
+  }
+
+  #reportGone(): void {
+    this.#redirect(SILENCE)
+    this.#events.gone()
+  }
+
+  #redirect(sink: AgentEvents): void {
+    this.#sink = sink
+    this.#attempts.sink = sink
+  }
+
+  #logged(event: LoggedEvent): void {
+    this.#publishing = true
+    try {
+      if (this.#boundary === undefined) {
+        this.#settleAttempt(event)
+        // What the log holds will be in the history: only an attempt that is still open must be told.
+        if (!this.#attempts.open) this.#held.clear()
+        return
+      }
+      if (event.seq < this.#cursor) return
+      if (event.seq > this.#cursor) this.#catchUp(event.seq)
+      this.#cursor = event.seq + 1
+      if (event.type === ASSISTANT_CHUNK) this.#attempts.chunkLogged(event.data as ChunkData)
+      else this.#report(event)
+    } finally {
+      this.#publishing = false
+    }
+  }
+
+  /** Reports events that were appended without being published to us. */
+  #catchUp(end: number): void {
+    for (const event of readEvents(this.#session).slice(this.#cursor, end)) this.#report(event)
+  }
+
+  #report(event: LoggedEvent): void {
+    if (event.type === 'step/end') this.#attempts.stepEnding()
+    const record = encodeRecord(event, this.#cards)
+    if (record !== undefined) this.#sink.record(record)
+    if (event.type === 'assistant/message') this.#attempts.messageLogged()
+  }
+
+  #settleAttempt(event: LoggedEvent): void {
+    if (event.type === ASSISTANT_CHUNK) this.#attempts.chunkLogged(event.data as ChunkData)
+    else if (event.type === 'assistant/message') this.#attempts.messageLogged()
+    else if (event.type === 'step/end') this.#attempts.stepEnding()
+  }
+
+  #frame(frame: AssistantFrame): void {
+    this.#attempts.frame(frame)
+    if (this.#boundary === undefined && !this.#attempts.open) this.#held.clear()
+  }
+
+  async #body(callId: string, next: () => Promise<ToolExecutionResult>): Promise<ToolExecutionResult> {
+    this.#bodies.add(callId)
+    if (this.#boundary !== undefined) this.#sink.body(callId, true)
+    try {
+      return await next()
+    } finally {
+      this.#bodies.delete(callId)
+      if (this.#boundary !== undefined) this.#sink.body(callId, false)
+    }
+  }
+
+  #statusChanged(status: 'idle' | 'running'): void {
+    if (status === 'idle' && this.#waiting.length > 0) queueMicrotask(() => this.#deliverWaiting())
+    else this.#reportStatus(status)
+  }
+
+  #reportStatus(status: 'idle' | 'running'): void {
+    if (status === this.#status) return
+    this.#status = status
+    if (this.#boundary !== undefined) this.#sink.status(status)
+  }
+
+  #deliverWaiting(): void {
+    if (this.#over || this.agent.status === 'running') return // a turn that others began: wait for its end
+    const batch = this.#waiting.shift()
+    if (batch === undefined) this.#reportStatus('idle')
+    else this.#enqueue(batch, true)
+  }
+
+  #enqueue(batch: readonly UserMessage[], wake: boolean): void {
+    for (const [index, message] of batch.entries()) {
+      // A message that a crash left in the inbox and that its client sends again: the Host refuses pending ids.
+      this.agent.inbox.remove(message.id)
+      if (wake && index === batch.length - 1) this.agent.followup(message)
+      else this.agent.inject(message)
+    }
+  }
+
+  #readInherited(): readonly string[] {
+    return this.#around.catalog.inheritedBy(this.agent, this.#parentOf, this.#own)
+  }
+
+  async #release(): Promise<void> {
+    this.#waiting = []
+    if (this.#publishing) await undefined // the Host logs the cancellation, which it cannot do right now
+    try {
+      await this.#handle?.dispose()
+    } catch (error) {
+      this.#around.logger.warn(`agent "${this.agent.id}" was not disposed cleanly: ${errorLabel(error)}`)
+    }
+    this.#redirect(SILENCE)
+    await this.#around.released(this)
+  }
+
+  #assertCallable(): void {
+    if (this.#over) throw gone(this.agent.id)
+    if (this.#publishing) {
+      throw new HostError('REENTRANT_CALL', `agent "${this.agent.id}" cannot be called while it reports a record`)
+    }
+  }
+}
+
+function gone(id: string): HostError {
+  return new HostError('AGENT_GONE', `agent "${id}" has been disposed`)
+}
+
+/** The Host's own form of a message, with our id: immutable, as everything that enters a log. */
+function toUserMessage(message: HostMessage): UserMessage {
+  const { id, content, source } = structuredClone(message)
+  return freeze({ id: id ?? randomUUID(), role: 'user', content, source }) as unknown as UserMessage
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  for (const member of Object.values(value)) freeze(member)
+  return Object.freeze(value)
+}

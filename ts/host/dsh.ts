@@ -1,0 +1,168 @@
+/**
+ * DeepSeek Harness as the gateway's Host.
+ *
+ * @module
+ */
+
+import { mkdir } from 'node:fs/promises'
+import type { Context } from '@deepseek-ai/cordis'
+import type { Agent, AgentHandle, AgentOptions, AgentSetup } from '@deepseek-ai/dsh-agent'
+import type {} from '@deepseek-ai/dsh-agent-presets'
+import type { SessionId } from '@deepseek-ai/dsh-session'
+import type {} from '@deepseek-ai/dsh-session-persistence'
+import type {} from '@deepseek-ai/dsh-tools'
+import { DshAgent } from './agent.ts'
+import type { AgentSurroundings } from './agent.ts'
+import { isPresetUnknown, isSessionNotFound, sessionPreset } from './compat.ts'
+import { HostError } from './error.ts'
+import type { HostLogger } from './error.ts'
+import type { AgentEvents, AgentHost, HostAgent, OpenAgentRequest } from './port.ts'
+import { ToolCatalog } from './tools.ts'
+import { Workspaces } from './workspaces.ts'
+
+/** How the Host's agents are made. */
+export interface DshHostOptions {
+  /** Provider route of the agents' model; left to the Host when absent. */
+  readonly provider?: string
+  /** Model id; left to the Host when absent. */
+  readonly model?: string
+  /** Output limit of one model request, in tokens; the adapter's default when absent. */
+  readonly maxTokens?: number
+  /** Whether threads are registered in the Host's `workspaceRegistry`, when it has one. Default `register`. */
+  readonly workspaces?: 'register' | 'ignore'
+  /** Default: the context's own logger. */
+  readonly logger?: HostLogger
+}
+
+/** Services that the plugin's `static inject` must name for {@link createDshHost}; all others are optional. */
+export const DSH_HOST_SERVICES = ['agents', 'sessions', 'tools'] as const
+
+/**
+ * Makes DSH the gateway's Host.
+ *
+ * Every agent and subscription belongs to the fiber of `ctx`: unloading the plugin disposes what is left of them.
+ *
+ * @param ctx - The plugin's own context, with {@link DSH_HOST_SERVICES} injected.
+ * @param options - How agents are made.
+ */
+export function createDshHost(ctx: Context, options: DshHostOptions = {}): AgentHost {
+  return new DshHost(ctx, options)
+}
+
+class DshHost implements AgentHost {
+  readonly #ctx: Context
+  readonly #options: AgentOptions
+  readonly #around: AgentSurroundings
+  readonly #workspaces: Workspaces | undefined
+  readonly #agents = new Map<Agent, DshAgent>()
+  readonly #opening = new Set<string>()
+
+  constructor(ctx: Context, options: DshHostOptions) {
+    const { provider, model, maxTokens, workspaces = 'register', logger = ctx.logger } = options
+    this.#ctx = ctx
+    this.#options = {
+      ...provider === undefined ? {} : { provider },
+      ...model === undefined ? {} : { model },
+      ...maxTokens === undefined ? {} : { maxTokens },
+    }
+    this.#workspaces = workspaces === 'register' ? new Workspaces(ctx, logger) : undefined
+    this.#around = {
+      ctx,
+      logger,
+      catalog: new ToolCatalog(ctx, () => {
+        for (const agent of this.#agents.values()) agent.toolsChanged()
+      }),
+      released: async (agent) => {
+        this.#agents.delete(agent.agent)
+        await this.#workspaces?.release(agent.agent.id)
+      },
+    }
+    // Emitted when the agent's own scope is already unwound, so that only a listener outside of it hears.
+    ctx.on('agent/disposed', ({ agent }) => this.#agents.get(agent)?.disposed())
+  }
+
+  async open(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent> {
+    const { sessionId } = request
+    this.#assertFree(sessionId)
+    this.#opening.add(sessionId)
+    try {
+      await mkdir(request.workspace, { recursive: true })
+      return await this.#resume(request, events) ?? await this.#create(request, events)
+    } finally {
+      this.#opening.delete(sessionId)
+    }
+  }
+
+  /** Resumes what is persisted. Decided by the attempt itself: it changes nothing when there is nothing. */
+  async #resume(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent | undefined> {
+    if (this.#ctx.get('sessionPersistence') === undefined) return undefined
+    try {
+      return await this.#compose(request, events, sessionPreset, setup => this.#ctx.agents.resume({
+        resumeSessionId: request.sessionId as SessionId,
+        agentOptions: this.#options,
+        setup,
+      }))
+    } catch (error) {
+      if (isSessionNotFound(error, request.sessionId)) return undefined
+      throw error
+    }
+  }
+
+  #create(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent> {
+    const { sessionId, workspace, preset } = request
+    return this.#compose(request, events, () => preset, setup => this.#ctx.agents.create({
+      sessionId: sessionId as SessionId,
+      meta: { cwd: workspace, ...preset === undefined ? {} : { agentPreset: preset } },
+      agentOptions: this.#options,
+      setup,
+    }))
+  }
+
+  async #compose(
+    request: OpenAgentRequest,
+    events: AgentEvents,
+    presetOf: (session: object) => string | undefined,
+    publish: (setup: AgentSetup) => Promise<AgentHandle>,
+  ): Promise<HostAgent> {
+    let opened: DshAgent | undefined
+    try {
+      const handle = await publish(async (agentCtx) => {
+        const { agent } = agentCtx
+        if (agent === undefined) throw new Error('the Host composes an agent without naming it')
+        opened = new DshAgent(this.#around, agent, events)
+        this.#agents.set(agent, opened)
+        await opened.attach(agentCtx)
+        await this.#mountPreset(agentCtx, presetOf(agent.session))
+      })
+      if (opened === undefined) throw new Error('the Host published an agent that was not composed')
+      opened.adopt(handle)
+      this.#workspaces?.add(request.sessionId, handle.agent.session.header.cwd ?? request.workspace)
+      return opened
+    } catch (error) {
+      // The Host has rolled the agent back.
+      if (opened !== undefined) this.#agents.delete(opened.agent)
+      throw error
+    }
+  }
+
+  async #mountPreset(agentCtx: Context, preset: string | undefined): Promise<void> {
+    if (preset === undefined) return
+    const presets = this.#ctx.get('agentPresets')
+    if (presets === undefined) {
+      throw new HostError('AGENT_PRESETS_UNAVAILABLE', `agent preset "${preset}" needs the Host's agentPresets service`)
+    }
+    try {
+      await presets.mount(agentCtx, preset)
+    } catch (error) {
+      const code = isPresetUnknown(error) ? 'AGENT_PRESET_UNKNOWN' : 'AGENT_PRESET_INVALID'
+      throw new HostError(code, `agent preset "${preset}" cannot be mounted`, error)
+    }
+  }
+
+  #assertFree(sessionId: string): void {
+    const id = sessionId as SessionId
+    if (this.#opening.has(sessionId) || this.#ctx.agents.get(id) !== undefined || this.#ctx.sessions.get(id) !== undefined) {
+      throw new HostError('SESSION_LIVE', `session "${sessionId}" is already live`)
+    }
+  }
+}
