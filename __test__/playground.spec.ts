@@ -340,6 +340,25 @@ describe('process', () => {
     await playground.stop('SIGTERM')
   })
 
+  test('over a kept home a user finds the conversation again after a restart', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'playground-home-'))
+    const ask = async (url: string, cookie: string, body: string): Promise<string> => await (await fetch(`${url}/api/agent`, {
+      method: 'POST', headers: { cookie, 'content-type': 'application/json' }, body,
+    })).text()
+    const first = await startPlayground({ PLAYGROUND_HOME: home })
+    const cookie = await cookieOf(first.url)
+    await ask(first.url, cookie, runInput('kept', 'remember this'))
+    assert.deepEqual(await first.stop('SIGTERM'), { code: 0, signal: null })
+    const second = await startPlayground({ PLAYGROUND_HOME: home })
+    const history = eventsOf(await ask(second.url, cookie, JSON.stringify({
+      threadId: 'kept', runId: 'h', state: {}, tools: [], context: [], forwardedProps: {}, messages: [],
+    })))
+    const snapshot = history.find(event => event.type === 'MESSAGES_SNAPSHOT')?.['messages'] as { role: string, content: string }[]
+    assert.deepEqual(snapshot.map(({ role, content }) => [role, content]), [['user', 'remember this'], ['assistant', 'You said: remember this']])
+    assert.deepEqual(await second.stop('SIGTERM'), { code: 0, signal: null })
+    await rm(home, { recursive: true })
+  })
+
   test('refuses settings that cannot work, and says why', async () => {
     const home = await mkdtemp(join(tmpdir(), 'playground-home-'))
     const cases: [Record<string, string>, RegExp][] = [
