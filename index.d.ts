@@ -9,6 +9,29 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
+/** A validated set of browser Tools. Immutable: replacing makes another set. */
+export declare class BrowserToolSet {
+  /** The empty set. */
+  constructor(limits?: BrowserToolLimits | undefined | null)
+  /**
+   * Validates the Tools that shall replace those of this set, which stays as it is.
+   *
+   * `tools` is JSON text, an array of `{name, description, parameters?}`; `taken` are names that the Agent has from
+   * elsewhere. Throws an `Error` with `code`, `status` and, for a schema, `violations`.
+   */
+  replace(tools: string, taken: Array<string>): BrowserToolSet
+  /** The set without one Tool. */
+  without(name: string): BrowserToolSet
+  /** What a Host that has `previous` registered must do to have this set. */
+  changesFrom(previous: BrowserToolSet): BrowserToolChanges
+  /** Names of the Tools, in their declared order. */
+  get names(): Array<string>
+  /** The first Tool whose name is among `taken`, or `null`. */
+  collision(taken: Array<string>): string | null
+  /** Checks the arguments of a call, given as JSON text. Returns every violation; none means that they are valid. */
+  check(name: string, json: string): Array<string>
+}
+
 /**
  * The gateway's core. A driver tells it what happened, and carries out what it asks.
  *
@@ -94,6 +117,227 @@ export declare class NativeGateway {
   get threadCount(): number
 }
 
+/** A card of the client's history. */
+export interface AgUiActivityMessage {
+  id: string
+  role: 'activity'
+  activityType: string
+  content: Record<string, unknown>
+  subagentRunId?: string
+  metadata?: Record<string, unknown>
+}
+
+/** What the Agent said and called. */
+export interface AgUiAssistantMessage {
+  id: string
+  role: 'assistant'
+  content?: string
+  name?: string
+  toolCalls?: Array<AgUiToolCall>
+  encryptedValue?: string
+  subagentRunId?: string
+  metadata?: Record<string, unknown>
+}
+
+/** The older form of media. At least one of `id`, `url` and `data` is there and not empty. */
+export interface AgUiBinaryPart {
+  type: 'binary'
+  mimeType: string
+  id?: string
+  url?: string
+  data?: string
+  filename?: string
+}
+
+/** One fact about the client's situation. */
+export interface AgUiContext {
+  description: string
+  value: string
+}
+
+/** Instructions of the application. */
+export interface AgUiDeveloperMessage {
+  id: string
+  role: 'developer'
+  content: string
+  name?: string
+  encryptedValue?: string
+  subagentRunId?: string
+  metadata?: Record<string, unknown>
+}
+
+/** One issue of a request. */
+export interface AgUiIssue {
+  /** Like `messages.0.content`; empty for the document as a whole. */
+  path: string
+  /** Never quotes the input. */
+  message: string
+}
+
+/** Image, audio, video or document. */
+export interface AgUiMediaPart {
+  type: 'image' | 'audio' | 'video' | 'document'
+  /** Since 1.0. */
+  id?: string
+  /** Base64, an address, or since 1.0 a file at a provider. */
+  source: { type: 'data'; value: string; mimeType: string } | { type: 'url'; value: string; mimeType?: string } | { type: 'file'; value: string; provider?: string; mimeType?: string }
+  metadata?: unknown
+}
+
+/** A message, told apart by `role`. */
+export type AgUiMessage = AgUiDeveloperMessage | AgUiSystemMessage | AgUiAssistantMessage | AgUiUserMessage | AgUiToolMessage | AgUiActivityMessage | AgUiReasoningMessage
+
+/** One part of a content, told apart by `type`. */
+export type AgUiPart = AgUiTextPart | AgUiMediaPart | AgUiBinaryPart
+
+/** What the Agent thought. */
+export interface AgUiReasoningMessage {
+  id: string
+  role: 'reasoning'
+  content: string
+  encryptedValue?: string
+  subagentRunId?: string
+  metadata?: Record<string, unknown>
+}
+
+/** The answer to one interrupt. */
+export interface AgUiResume {
+  interruptId: string
+  status: 'resolved' | 'cancelled'
+  payload?: unknown
+  metadata?: Record<string, unknown>
+}
+
+/** A run request, normalised. */
+export interface AgUiRunAgentInput {
+  threadId: string
+  runId: string
+  parentRunId?: string
+  /** Sent by clients since 1.0. */
+  protocolVersion?: string
+  /** Any value but `null`. */
+  state?: unknown
+  messages: Array<AgUiMessage>
+  tools: Array<AgUiTool>
+  context: Array<AgUiContext>
+  forwardedProps?: unknown
+  resume?: Array<AgUiResume>
+}
+
+/** The first violation of a stream. */
+export interface AgUiStreamViolation {
+  /** Position of the event, from 0; the number of events when the terminal event is missing. */
+  index: number
+  /** Name of the rule. */
+  rule: 'invalid-event' | 'first-event' | 'run-active' | 'after-run-finished' | 'after-run-error' | 'missing-terminal' | 'message-open' | 'message-not-open' | 'tool-call-open' | 'tool-call-not-open' | 'step-open' | 'step-not-open' | 'unfinished-steps' | 'unfinished-messages' | 'unfinished-tool-calls' | 'unfinished-subagents' | 'subagent-active' | 'subagent-reused' | 'subagent-not-active' | 'unknown-parent-subagent' | 'subagent-mismatch' | 'incomplete-chunk' | 'ambiguous-chunk' | 'thinking-order'
+  /** In the wording of the official client where it has one. */
+  message: string
+}
+
+/** Instructions of the application, older name. */
+export interface AgUiSystemMessage {
+  id: string
+  role: 'system'
+  content: string
+  name?: string
+  encryptedValue?: string
+  subagentRunId?: string
+  metadata?: Record<string, unknown>
+}
+
+/** Text. */
+export interface AgUiTextPart {
+  type: 'text'
+  /** Since 1.0. */
+  id?: string
+  text: string
+  /** Since 1.0. */
+  metadata?: unknown
+}
+
+/** A frontend Tool. */
+export interface AgUiTool {
+  name: string
+  description: string
+  parameters?: unknown
+  metadata?: Record<string, unknown>
+}
+
+/** A call in an assistant message. */
+export interface AgUiToolCall {
+  id: string
+  type: 'function'
+  /** `arguments` is text, not checked to be JSON. */
+  function: { name: string; arguments: string }
+  encryptedValue?: string
+  metadata?: Record<string, unknown>
+}
+
+/** Result of a Tool call. */
+export interface AgUiToolMessage {
+  id: string
+  role: 'tool'
+  toolCallId: string
+  /** Parts since 1.0. */
+  content: string | Array<AgUiPart>
+  error?: string
+  encryptedValue?: string
+  subagentRunId?: string
+  metadata?: Record<string, unknown>
+}
+
+/** What the person said. */
+export interface AgUiUserMessage {
+  id: string
+  role: 'user'
+  content: string | Array<AgUiPart>
+  name?: string
+  encryptedValue?: string
+  subagentRunId?: string
+  metadata?: Record<string, unknown>
+}
+
+/** What a Host must do to get from one set to another: first unregister, then register. */
+export interface BrowserToolChanges {
+  unregister: Array<string>
+  register: Array<BrowserToolRegistration>
+}
+
+/** Bounds of a {@link BrowserToolSet}. */
+export interface BrowserToolLimits {
+  /** Most Tools. Default 32. */
+  maxTools?: number
+  /** Most UTF-8 bytes of the JSON of all Tools. Default 131072. */
+  maxToolBytes?: number
+  /** Deepest nesting of arrays and objects in the parameters of one Tool. Default 16. */
+  maxToolSchemaDepth?: number
+  /** Default `normalize`. */
+  toolSchemas?: ToolSchemas
+}
+
+/** A Tool to be registered with the Host. */
+export interface BrowserToolRegistration {
+  name: string
+  description: string
+  /** JSON text of the schema of the arguments, inside the subset that DSH enforces. */
+  parameters: string
+}
+
+/**
+ * Checks a whole stream, given as the JSON of an array of events, against the schema and the sequence rules
+ * of the official client 0.0.59, and for a terminal event at its end (`missing-terminal`). Returns the first
+ * violation, or `null`.
+ *
+ * Throws an `Error` with `code` `'INVALID_EVENT_STREAM'` when the text is not the JSON of an array.
+ */
+export declare function checkEventStream(eventsJson: string): AgUiStreamViolation | null
+
+/**
+ * Checks arguments, given as JSON text, against a Tool's parameters, read as by {@link normalizeToolSchema}, and
+ * throws as that does. Returns every violation; none means that they are valid.
+ */
+export declare function checkToolArguments(schema: string, mode: ToolSchemas, json: string): Array<string>
+
 /** Version of the native core, equal to the package's. */
 export declare function coreVersion(): string
 
@@ -114,6 +358,22 @@ export interface HttpError {
   /** `{"code","message"}` as JSON. */
   body: string
 }
+
+/**
+ * Brings the JSON text of a Tool's parameters into the subset that DSH enforces and returns it as JSON text. Throws
+ * an `Error` with `code` `INVALID_FRONTEND_TOOL_SCHEMA` and `violations`, or `TOOL_SCHEMA_TOO_DEEP`.
+ */
+export declare function normalizeToolSchema(schema: string, mode: ToolSchemas): string
+
+/**
+ * Reads a run request as the gateway does: the official 0.0.59 schema, more lenient where that is
+ * unambiguous (missing `tools` and `context`, `null` for an optional member, shapes of 1.0). Returns the
+ * normalised input: known members only, no `null` for absent ones, a `null` state left out, unpaired
+ * surrogates replaced by U+FFFD.
+ *
+ * Throws an `Error` with `code` `'INVALID_AGUI_INPUT'` and `issues: AgUiIssue[]`.
+ */
+export declare function parseRunAgentInput(body: Uint8Array): AgUiRunAgentInput
 
 /** The head of an HTTP request; header values as the client sent them, one by one. */
 export interface RequestHead {
@@ -142,3 +402,9 @@ export interface RequestVerdict {
   /** What to do next, see the class. */
   todo: number
 }
+
+/**
+ * What happens to a Tool's schema outside the subset that DSH enforces: `strict` refuses it, `normalize` rewrites it
+ * where that provably accepts the same arguments and refuses it otherwise.
+ */
+export type ToolSchemas = 'strict' | 'normalize'

@@ -773,7 +773,13 @@ if (
   }
 }
 
-const { NativeGateway, coreVersion } = nativeBinding
+const { BrowserToolSet, NativeGateway, checkEventStream, checkToolArguments, coreVersion, normalizeToolSchema, parseRunAgentInput, ToolSchemas } = nativeBinding
+export { BrowserToolSet }
 export { NativeGateway }
+export { checkEventStream }
+export { checkToolArguments }
 export { coreVersion }
+export { normalizeToolSchema }
+export { parseRunAgentInput }
+export { ToolSchemas }
 export const __napiBindingTarget = __napiLoadedBindingTarget

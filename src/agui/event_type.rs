@@ -1,4 +1,5 @@
-//! The closed set of event types at 0.0.59. Any other type is fatal for that client, so a gateway never sends one.
+//! The closed set of event types at 0.0.59. Any other type is fatal for that client, so a gateway never sends
+//! one.
 
 macro_rules! event_types {
     ($($variant:ident = $name:literal,)*) => {

@@ -53,7 +53,8 @@ impl<'a> From<&'a serde_json::value::RawValue> for Json<'a> {
     }
 }
 
-/// For each byte: 0 when it stands for itself in a JSON string, else the letter of its escape (`u` for `\u00XX`).
+/// For each byte: 0 when it stands for itself in a JSON string, else the letter of its escape (`u` for
+/// `\u00XX`).
 const ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

@@ -8,13 +8,10 @@ use super::Content;
 use super::json::{Json, ObjectWriter, write_array};
 use super::read::{Bad, List, Member, ReadObject, Slot};
 
-/// Containers around `messages[].toolCalls[].function`.
-const FUNCTION_DEPTH: usize = 5;
-
 /// A message of a request.
 ///
-/// Equality and hash follow the normalised form ([`Message::write_json`]), except that encoded members (metadata, activity content)
-/// compare as text.
+/// Equality and hash follow the normalised form ([`Message::write_json`]), except that encoded members
+/// (metadata, activity content) compare as text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Message<'a> {
     /// Instructions of the application.
@@ -241,7 +238,8 @@ impl<'a> Message<'a> {
         common!(self, subagent_run_id).as_deref()
     }
 
-    /// Appends the normalised JSON of the message: known members only, in a fixed order, no `null` for absent ones.
+    /// Appends the normalised JSON of the message: known members only, in a fixed order, no `null` for absent
+    /// ones.
     pub fn write_json(&self, out: &mut String) {
         let mut object = ObjectWriter::open(out);
         object.string("id", self.id());
@@ -421,7 +419,7 @@ impl<'de> ReadObject<'de> for MessageMembers<'de> {
 struct ToolCallMembers<'a> {
     id: Slot<'a>,
     kind: Slot<'a>,
-    function: Slot<'a>,
+    function: Option<Result<Function<'a>, Bad>>,
     encrypted_value: Slot<'a>,
     metadata: Slot<'a>,
 }
@@ -437,7 +435,10 @@ impl<'de> ReadObject<'de> for ToolCallMembers<'de> {
         let slot = match name {
             "id" => &mut self.id,
             "type" => &mut self.kind,
-            "function" => &mut self.function,
+            "function" => {
+                self.function = Some(value.object::<FunctionMembers<'de>>()?);
+                return Ok(());
+            }
             "encryptedValue" => &mut self.encrypted_value,
             "metadata" => &mut self.metadata,
             _ => return value.skip(),
@@ -450,9 +451,7 @@ impl<'de> ReadObject<'de> for ToolCallMembers<'de> {
         if self.kind.string()? != "function" {
             return Err(Bad);
         }
-        let (name, arguments) = self
-            .function
-            .members::<FunctionMembers<'de>>(FUNCTION_DEPTH)?;
+        let Function { name, arguments } = self.function.ok_or(Bad)??;
         Ok(ToolCall {
             id: self.id.string()?,
             name,
@@ -463,6 +462,11 @@ impl<'de> ReadObject<'de> for ToolCallMembers<'de> {
     }
 }
 
+struct Function<'a> {
+    name: Cow<'a, str>,
+    arguments: Cow<'a, str>,
+}
+
 #[derive(Default)]
 struct FunctionMembers<'a> {
     name: Slot<'a>,
@@ -470,7 +474,7 @@ struct FunctionMembers<'a> {
 }
 
 impl<'de> ReadObject<'de> for FunctionMembers<'de> {
-    type Output = (Cow<'de, str>, Cow<'de, str>);
+    type Output = Function<'de>;
 
     fn member<A: MapAccess<'de>>(
         &mut self,
@@ -487,6 +491,9 @@ impl<'de> ReadObject<'de> for FunctionMembers<'de> {
     }
 
     fn finish(self) -> Result<Self::Output, Bad> {
-        Ok((self.name.string()?, self.arguments.string()?))
+        Ok(Function {
+            name: self.name.string()?,
+            arguments: self.arguments.string()?,
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! AG-UI wire types, observed on the official clients 0.0.59 and 1.0.0. Pure: bytes in, typed values or issues out.
+//! AG-UI wire types, observed on the official clients 0.0.59 and 1.0.0. Pure: bytes in, typed values or
+//! issues out.
 //!
 //! - [`request`], [`message`], [`content`]: the request body, borrowed from its bytes
 //! - [`event`], [`event_type`]: the events that a gateway emits, and the closed set of types
@@ -9,6 +10,7 @@
 //! - `read`: the borrowing reader under the request types
 #![allow(clippy::module_name_repetitions)]
 
+pub mod check;
 pub mod content;
 pub mod event;
 pub mod event_type;
@@ -21,6 +23,7 @@ pub mod schema;
 pub mod sse;
 pub mod surrogate;
 
+pub use check::{Checker, Rule, Violation, check_event_stream};
 pub use content::{Content, Part, Source};
 pub use event::{
     ActivityMode, EncryptedTarget, Event, Interrupt, Interrupts, Outcome, SubagentOutcome, Tags,
@@ -35,3 +38,6 @@ pub use message::{
 };
 pub use request::{Context, Resume, ResumeStatus, RunAgentInput, State, Tool};
 pub use schema::validate_event;
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,14 @@
 //! The borrowing reader under the request types.
 //!
-//! One pass over the body. An object is read by a [`ReadObject`] that keeps, for each member it knows, the text of the value (a
-//! [`Slot`]) and interprets it when the object is complete: that makes the order of members irrelevant (`role` may come last) and
-//! gives the last of duplicate members the last word, as `JSON.parse` does. A value of the wrong type is [`Bad`], never an error of the
-//! deserializer, so that a later duplicate can still replace it.
+//! One pass over the body. An object is read by a [`ReadObject`] that keeps, for each member it knows, the
+//! text of the value (a [`Slot`]) and interprets it when the object is complete: that makes the order of
+//! members irrelevant (`role` may come last) and gives the last of duplicate members the last word, as
+//! `JSON.parse` does. A value of the wrong type is [`Bad`], never an error of the deserializer, so that a
+//! later duplicate can still replace it.
 //!
-//! What is accepted is exactly what a tree of `serde_json::Value` would hold: nesting of at most [`MAX_DEPTH`] containers, finite numbers.
-//! `schema::request` relies on that when it explains a refusal. Text that is kept encoded is walked once for the same reason.
+//! What is accepted is exactly what a tree of `serde_json::Value` would hold: nesting of at most
+//! [`MAX_DEPTH`] containers, finite numbers. `schema::request` relies on that when it explains a refusal.
+//! Text that is kept encoded is walked once for the same reason.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,7 +23,8 @@ use super::Json;
 /// Deepest nesting of arrays and objects, the root included; the limit of `serde_json`.
 pub(super) const MAX_DEPTH: usize = 127;
 
-/// Member name that `serde_json` gives a meaning of its own when it builds a tree: it would parse the value as JSON once more.
+/// Member name that `serde_json` gives a meaning of its own when it builds a tree: it would parse the value
+/// as JSON once more.
 const RESERVED_NAME: &str = "$serde_json::private::RawValue";
 
 /// A value that the schema does not allow.
@@ -65,7 +68,8 @@ impl<'a> Slot<'a> {
         self.text().map(decode_string).transpose()
     }
 
-    /// Elements of an array; `None` when the value is not an array. `depth` counts the containers around the array.
+    /// Elements of an array; `None` when the value is not an array. `depth` counts the containers around the
+    /// array.
     pub(super) fn array<T: ReadObject<'a>>(
         self,
         depth: usize,
@@ -85,16 +89,58 @@ impl<'a> Slot<'a> {
     }
 }
 
-/// Content of an encoded string; borrowed unless it has escapes.
+/// Content of an encoded string; borrowed unless it has escapes. The text has been read once, so its escapes
+/// are complete.
 fn decode_string(text: &str) -> Result<Cow<'_, str>, Bad> {
     let content = text
         .strip_prefix('"')
         .and_then(|text| text.strip_suffix('"'))
         .ok_or(Bad)?;
-    if memchr(b'\\', content.as_bytes()).is_none() {
-        return Ok(Cow::Borrowed(content));
+    match memchr(b'\\', content.as_bytes()) {
+        None => Ok(Cow::Borrowed(content)),
+        Some(first) => unescape(content, first).map(Cow::Owned),
     }
-    serde_json::from_str(text).map(Cow::Owned).map_err(|_| Bad)
+}
+
+/// Decodes a string whose first escape is at `first`, with one allocation.
+fn unescape(content: &str, first: usize) -> Result<String, Bad> {
+    let mut decoded = String::with_capacity(content.len());
+    let mut rest = content;
+    let mut escape = Some(first);
+    while let Some(at) = escape {
+        decoded.push_str(&rest[..at]);
+        let letter = *rest.as_bytes().get(at + 1).ok_or(Bad)?;
+        let mut length = 2;
+        decoded.push(match letter {
+            b'"' | b'\\' | b'/' => char::from(letter),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                let units = [code_unit(rest, at), code_unit(rest, at + 6)];
+                let units = units.iter().map_while(|unit| *unit);
+                let decoded = char::decode_utf16(units)
+                    .next()
+                    .ok_or(Bad)?
+                    .map_err(|_| Bad)?;
+                length = 6 * decoded.len_utf16();
+                decoded
+            }
+            _ => return Err(Bad),
+        });
+        rest = &rest[at + length..];
+        escape = memchr(b'\\', rest.as_bytes());
+    }
+    decoded.push_str(rest);
+    Ok(decoded)
+}
+
+/// Code unit of the `\u` escape that starts at `at`, if one does.
+fn code_unit(text: &str, at: usize) -> Option<u16> {
+    let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+    u16::from_str_radix(digits, 16).ok()
 }
 
 /// How one kind of object is read.
@@ -129,6 +175,11 @@ impl<'de, A: MapAccess<'de>> Member<'_, A> {
                 .map_err(A::Error::custom)?;
         }
         Ok(Slot(Some(text)))
+    }
+
+    /// Reads an object.
+    pub(super) fn object<T: ReadObject<'de>>(self) -> Result<Result<T::Output, Bad>, A::Error> {
+        self.map.next_value_seed(ObjectSeed::<T>::at(self.depth))
     }
 
     /// Reads an array of objects.

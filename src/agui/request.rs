@@ -1,8 +1,9 @@
 //! The body of a run request, `RunAgentInput`: read in one pass, borrowing its text from the body.
 //!
-//! More lenient than the 0.0.59 schema where that is unambiguous (`ag-ui.md` §2.1): `tools`, `context`, `state` and `forwardedProps` may be
-//! missing, `null` for any optional member reads as absent, and the shapes of 1.0 are accepted. Members that 0.0.59 does not know are never
-//! a ground for a refusal. Unknown members are dropped at every level; of duplicate members the last counts.
+//! More lenient than the 0.0.59 schema where that is unambiguous (`ag-ui.md` §2.1): `tools`, `context`,
+//! `state` and `forwardedProps` may be missing, `null` for any optional member reads as absent, and the
+//! shapes of 1.0 are accepted. Members that 0.0.59 does not know are never a ground for a refusal. Unknown
+//! members are dropped at every level; of duplicate members the last counts.
 
 use std::borrow::Cow;
 
@@ -39,7 +40,8 @@ pub struct RunAgentInput<'a> {
     pub resume: Option<Vec<Resume<'a>>>,
 }
 
-/// The client's shared state. The official schema reads `null` as absent; the gateway's baseline rules (row G12) tell them apart.
+/// The client's shared state. The official schema reads `null` as absent; the gateway's baseline rules (row
+/// G12) tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State<'a> {
     /// No member.
@@ -122,9 +124,9 @@ impl<'a> RunAgentInput<'a> {
     ///
     /// Call [`surrogate::replace_lone_surrogates`] on the bytes first; a lone surrogate is refused here.
     ///
-    /// # Errors
-    /// All issues of the body, with their paths; one issue without a path when it is not UTF-8, not JSON, nested deeper than 127 containers, or
-    /// holds a number that is not finite. Finding them costs a second, slower pass.
+    /// # Errors All issues of the body, with their paths; one issue without a path when it is not UTF-8, not
+    /// JSON, nested deeper than 127 containers, or holds a number that is not finite. Finding them costs a
+    /// second, slower pass.
     pub fn parse(body: &'a [u8]) -> Result<Self, InputError> {
         let text =
             std::str::from_utf8(body).map_err(|_| InputError::document("Body is not UTF-8"))?;
@@ -137,7 +139,8 @@ impl<'a> RunAgentInput<'a> {
         }
     }
 
-    /// Appends the normalised JSON: known members only, in a fixed order, no `null` for absent ones. A `null` state is left out.
+    /// Appends the normalised JSON: known members only, in a fixed order, no `null` for absent ones. A `null`
+    /// state is left out.
     pub fn write_json(&self, out: &mut String) {
         let mut object = ObjectWriter::open(out);
         object.string("threadId", &self.thread_id);

@@ -1,7 +1,9 @@
-//! Server-sent events as the official client reads them: LF line ends, one `data:` line a frame, comment frames for silence.
+//! Server-sent events as the official client reads them: LF line ends, one `data:` line a frame, comment
+//! frames for silence.
 //!
-//! The client splits frames at `\n\n` and joins several `data:` lines, so the JSON of an event must be one line. Text copied from a
-//! request (state, metadata) may be spread over lines by its author; the writers here take those line ends out.
+//! The client splits frames at `\n\n` and joins several `data:` lines, so the JSON of an event must be one
+//! line. Text copied from a request (state, metadata) may be spread over lines by its author; the writers
+//! here take those line ends out.
 
 use std::fmt::{Display, Write as _};
 
@@ -10,7 +12,8 @@ use memchr::memchr2;
 use super::Event;
 use super::event::Tags;
 
-/// A frame that the client ignores, sent after about 15 s of silence so that nothing between the two ends closes the connection.
+/// A frame that the client ignores, sent after about 15 s of silence so that nothing between the two ends
+/// closes the connection.
 pub const KEEP_ALIVE: &str = ": keep-alive\n\n";
 
 /// Value of `content-type` for a stream of frames.
@@ -55,7 +58,8 @@ fn open_frame(out: &mut String, id: impl Display) {
     let _ = write!(out, "id: {id}\ndata: ");
 }
 
-/// Appends JSON without its line ends. Inside strings they are always escaped, so those found are white space between tokens.
+/// Appends JSON without its line ends. Inside strings they are always escaped, so those found are white space
+/// between tokens.
 fn push_line(out: &mut String, json: &str) {
     let mut rest = json;
     while let Some(at) = memchr2(b'\n', b'\r', rest.as_bytes()) {

@@ -1,9 +1,10 @@
 //! Unpaired surrogates in `\u` escapes.
 //!
-//! `JSON.stringify` writes half of a surrogate pair as `\ud83d`, and `JSON.parse` takes it back; Rust strings cannot hold it.
-//! A client that once cut a text in the middle of an emoji keeps sending that text with its history, so refusing would lock the
-//! thread for good. Therefore [`replace_lone_surrogates`] turns each such escape into `\ufffd` (as `String.prototype.toWellFormed`
-//! does) before the body is parsed, and [`RunAgentInput::parse`](super::RunAgentInput::parse) itself refuses a body that was not repaired.
+//! `JSON.stringify` writes half of a surrogate pair as `\ud83d`, and `JSON.parse` takes it back; Rust strings
+//! cannot hold it. A client that once cut a text in the middle of an emoji keeps sending that text with its
+//! history, so refusing would lock the thread for good. Therefore [`replace_lone_surrogates`] turns each such
+//! escape into `\ufffd` (as `String.prototype.toWellFormed` does) before the body is parsed, and
+//! [`RunAgentInput::parse`](super::RunAgentInput::parse) itself refuses a body that was not repaired.
 
 use std::borrow::Cow;
 
@@ -63,7 +64,8 @@ pub fn has_lone_surrogates(body: &[u8]) -> bool {
     !lone_surrogates(body).is_empty()
 }
 
-/// The same JSON text with each unpaired surrogate escape replaced by `\ufffd`; borrowed when there is none. Keeps every length.
+/// The same JSON text with each unpaired surrogate escape replaced by `\ufffd`; borrowed when there is none.
+/// Keeps every length.
 #[must_use]
 pub fn replace_lone_surrogates(body: &[u8]) -> Cow<'_, [u8]> {
     let lone = lone_surrogates(body);

@@ -9,6 +9,7 @@ use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
 use super::hot;
+use crate::agui::surrogate::replace_lone_surrogates;
 use crate::gateway::{
     AgentStatus, BodyChange, CallDecision, CallHead, Code, Config, Gateway, GatewayError, Head,
     ReaderId, Request, ResponseHead, Secret, ThreadId, Token, Verdict, check_head,
@@ -212,6 +213,8 @@ impl NativeGateway {
         let principal = crate::gateway::Principal { tenant, user };
         let now = Instant::now();
         let shared = &self.shared;
+        // A client that once cut an emoji in two resends it with every history: refusing would lock its thread.
+        let body = &*replace_lone_surrogates(body);
         let read = Request::read(&shared.config, body, |thread_id| {
             shared
                 .lock()

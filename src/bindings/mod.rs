@@ -1,8 +1,10 @@
 //! The only module that names napi. It converts types and forwards; the rules live in the pure rooms.
 #![allow(unsafe_code)]
 
+mod agui;
 mod gateway;
 mod hot;
+mod tools;
 
 use napi_derive::napi;
 

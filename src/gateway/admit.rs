@@ -164,13 +164,11 @@ impl Gateway {
                 self.touch(now, thread_id);
                 return;
             };
-            let Some(Stage::Queued(body)) = self
-                .runs
-                .get_mut(&run)
-                .map(|run| std::mem::replace(&mut run.stage, Stage::Done))
+            let Some(Stage::Queued(body)) = self.runs.get_mut(&run).map(|run| &mut run.stage)
             else {
                 continue;
             };
+            let body = std::mem::take(body);
             let tools = thread.tools.clone();
             let admitted = Request::read(&self.config, &body, |_| tools).and_then(|request| {
                 let thread = self.threads.get(&thread_id).ok_or_else(not_available)?;

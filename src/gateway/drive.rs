@@ -11,7 +11,7 @@ use super::effect::{Effect, ToolEffect};
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
 use super::run::{Answer, Stage, Work, WorkKind};
-use super::thread::Thread;
+use super::thread::{Thread, live};
 use super::timer::Timer;
 use crate::tools::{Catalogue, STATE_TOOL};
 
@@ -64,7 +64,7 @@ impl Gateway {
     /// The Host has replaced the browser's Tools, or refused to. `error` is its message; the driver has then taken
     /// back every Tool that it had registered for the thread.
     pub fn handle_tools_synced(&mut self, now: Instant, thread_id: ThreadId, error: Option<&str>) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         let Some(run_key) = thread.driver else {
@@ -87,13 +87,34 @@ impl Gateway {
             self.fail_and_cancel(now, run_key, &error);
             return;
         }
-        let Stage::Syncing(work) = std::mem::replace(&mut run.stage, Stage::Done) else {
+        let overtaken = match &run.stage {
+            Stage::Syncing(Work {
+                kind: WorkKind::Continuation(answers),
+                ..
+            }) => !answers
+                .iter()
+                .any(|answer| thread.calls.is_owed(&answer.call)),
+            _ => false,
+        };
+        if overtaken {
+            // The calls settled otherwise between admission and now: their time ran out, or the turn was cancelled.
+            let error = GatewayError::new(
+                Code::UnknownToolResult,
+                "the calls that these results answer are over",
+            );
+            self.fail(now, run_key, &error);
+            return;
+        }
+        let turn = thread.agent.turn;
+        let Stage::Syncing(work) = std::mem::replace(&mut run.stage, Stage::Driving { turn })
+        else {
             return;
         };
         thread.tools = work.tools;
         thread.agent.state_tool = thread.state.is_active();
         match work.kind {
             WorkKind::Turn(messages) => {
+                // The next turn that begins; one of the Host's own may still be ending.
                 run.stage = Stage::Driving { turn: None };
                 let mut all = work.notes;
                 all.extend(messages);
@@ -104,15 +125,6 @@ impl Gateway {
                 });
             }
             WorkKind::Continuation(answers) => {
-                let Some(turn) = thread.agent.turn else {
-                    let error = GatewayError::new(
-                        Code::UnknownToolResult,
-                        "the turn that waited for these results is over",
-                    );
-                    self.fail(now, run_key, &error);
-                    return;
-                };
-                run.stage = Stage::Driving { turn: Some(turn) };
                 if !work.notes.is_empty() {
                     self.effects.push_back(Effect::Deliver {
                         thread: thread_id,

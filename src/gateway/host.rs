@@ -10,7 +10,7 @@ use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId, Token};
 use super::plan::state_tool_collision;
 use super::run::Stage;
-use super::thread::{Body, Thread};
+use super::thread::{Body, Thread, live};
 use super::timer::Timer;
 use crate::agui::{Event, Json};
 use crate::projection::{
@@ -53,7 +53,7 @@ impl Gateway {
             }
             _ => {}
         }
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         let browser = Browser {
@@ -73,7 +73,7 @@ impl Gateway {
     }
 
     fn turn_started(&mut self, thread_id: ThreadId, started: u64) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         thread.agent.turn = Some(started);
@@ -86,7 +86,7 @@ impl Gateway {
     }
 
     fn turn_ended(&mut self, now: Instant, thread_id: ThreadId, reason: TurnEnd) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         let run = driving_run(thread, &self.runs);
@@ -103,7 +103,7 @@ impl Gateway {
     }
 
     fn assistant(&mut self, now: Instant, thread_id: ThreadId, view: &AssistantView) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         thread.agent.streaming = false;
@@ -118,7 +118,7 @@ impl Gateway {
     }
 
     fn call_started(&mut self, now: Instant, thread_id: ThreadId, view: &StartedView) {
-        if let Some(thread) = self.threads.get_mut(&thread_id)
+        if let Some(thread) = live(&mut self.threads, thread_id)
             && !thread.calls.knows(&view.wire_id)
         {
             thread
@@ -132,7 +132,7 @@ impl Gateway {
     }
 
     fn call_settled(&mut self, now: Instant, thread_id: ThreadId, view: SettledView) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         thread.agent.bodies.remove(&view.call_id);
@@ -179,7 +179,7 @@ impl Gateway {
         turn: u64,
         step: u64,
     ) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         thread.agent.streaming = true;
@@ -215,7 +215,7 @@ impl Gateway {
         name: Option<&str>,
         delta: &str,
     ) {
-        let Some(thread) = self.threads.get(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         let Some(run_key) = driving_run(thread, &self.runs) else {
@@ -243,7 +243,7 @@ impl Gateway {
 
     /// The attempt under way came to nothing.
     pub fn handle_attempt_abandoned(&mut self, now: Instant, thread_id: ThreadId) {
-        if let Some(thread) = self.threads.get_mut(&thread_id) {
+        if let Some(thread) = live(&mut self.threads, thread_id) {
             thread.agent.streaming = false;
         }
         self.show(now, thread_id, |run| {
@@ -259,7 +259,7 @@ impl Gateway {
         call_id: &str,
         running: BodyChange,
     ) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         if let Some(body) = thread.agent.bodies.get_mut(call_id) {
@@ -279,7 +279,7 @@ impl Gateway {
         token: Token,
         call: &CallHead<'_>,
     ) -> CallDecision {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return reject("the thread is gone");
         };
         if call.name == STATE_TOOL {
@@ -310,7 +310,7 @@ impl Gateway {
 
     /// The Host aborted a body that waits. It settles itself.
     pub fn handle_call_aborted(&mut self, now: Instant, thread_id: ThreadId, token: Token) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         if let Some(deadline) = thread.calls.release(token) {
@@ -320,7 +320,7 @@ impl Gateway {
     }
 
     pub(super) fn call_overdue(&mut self, now: Instant, thread_id: ThreadId, token: Token) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         if thread.calls.release(token).is_some() {
@@ -338,7 +338,7 @@ impl Gateway {
     /// The Tools that the agent has by itself are these now.
     pub fn handle_inherited(&mut self, now: Instant, thread_id: ThreadId, mut names: Vec<String>) {
         names.sort_unstable();
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         thread.inherited = names;
@@ -386,7 +386,7 @@ impl Gateway {
 
     /// The agent's status changed.
     pub fn handle_status(&mut self, now: Instant, thread_id: ThreadId, status: AgentStatus) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         thread.agent.busy = status == AgentStatus::Running;
@@ -408,7 +408,7 @@ impl Gateway {
             );
             self.end(now, run, &Ending::Failed(error));
         }
-        if let Some(thread) = self.threads.get_mut(&thread_id)
+        if let Some(thread) = live(&mut self.threads, thread_id)
             && thread.driver.is_none()
         {
             // A turn that failed may leave messages queued; the client may send them again under the same ids.
@@ -427,7 +427,7 @@ impl Gateway {
         thread_id: ThreadId,
         write: impl FnOnce(&mut super::run::Run),
     ) {
-        let Some(thread) = self.threads.get(&thread_id) else {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         let Some(key) = driving_run(thread, &self.runs) else {

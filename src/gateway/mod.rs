@@ -37,6 +37,8 @@ mod run;
 mod run_log;
 mod seen;
 mod state;
+#[cfg(test)]
+mod tests;
 mod thread;
 mod timer;
 
@@ -149,6 +151,31 @@ impl Gateway {
     #[must_use]
     pub fn thread_count(&self) -> usize {
         self.threads.len()
+    }
+
+    /// No limit of the configuration is exceeded.
+    #[cfg(test)]
+    fn assert_limits(&self, threads: usize, runs: usize, events: usize, bytes: usize) {
+        assert!(self.threads.len() <= threads);
+        for thread in self.threads.values() {
+            assert!(thread.queue.len() <= runs);
+            assert!(thread.ledger.len() <= runs);
+        }
+        for run in self.runs.values() {
+            assert!(run.record.log.retained_events() <= events);
+            assert!(run.record.log.retained_bytes() <= bytes);
+        }
+    }
+
+    /// Nothing is kept of what has ended.
+    #[cfg(test)]
+    fn assert_released(&self) {
+        assert_eq!(self.threads.len() + self.by_key.len(), 0, "threads");
+        assert_eq!(self.readers.len(), 0, "readers");
+        assert_eq!(self.runs.len(), 0, "runs");
+        assert_eq!(self.effects.len(), 0, "effects");
+        assert_eq!(self.opening, 0, "opening");
+        assert_eq!(self.timers.next(), None, "timers");
     }
 
     fn take_id(&mut self) -> u32 {

@@ -1,13 +1,12 @@
 //! A request's body, read and held against every limit that needs no thread (spec: gateway, 配置; G4, G11).
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::config::{Config, ToolSchemas};
 use super::error::{Code, GatewayError};
 use super::ids::is_identity;
 use super::seen::text_of;
-use crate::agui::{Content, Message, RunAgentInput, ToolMessage, UserMessage};
+use crate::agui::{Content, Json, Message, RunAgentInput, ToolMessage, UserMessage};
 use crate::tools::{Catalogue, Limits, RawTool, Strictness};
 
 /// Metadata of a Tool result nests no deeper: it is kept in the log for ever.
@@ -163,10 +162,7 @@ impl Check<'_, '_> {
         let raw = self.input.tools.iter().map(|tool| RawTool {
             name: &tool.name,
             description: &tool.description,
-            // The text was checked while reading, so it is a raw value.
-            parameters: tool
-                .parameters
-                .and_then(|json| serde_json::from_str::<&RawValue>(json.as_str()).ok()),
+            parameters: tool.parameters.map(Json::as_str),
         });
         let limits = Limits {
             max_tools: limits.tools,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use super::calls::BrowserCalls;
-use super::ids::{RunKey, ThreadKey};
+use super::ids::{RunKey, ThreadId, ThreadKey};
 use super::seen::Seen;
 use super::state::SharedState;
 use crate::projection::Transcript;
@@ -43,6 +43,13 @@ pub(super) enum Phase {
     Live,
     /// The agent is being disposed. Requests that come wait for the thread's next life.
     Closing,
+}
+
+/// The thread, while its agent is there: what an agent reports on its way out changes nothing any more.
+pub(super) fn live(threads: &mut HashMap<ThreadId, Thread>, id: ThreadId) -> Option<&mut Thread> {
+    threads
+        .get_mut(&id)
+        .filter(|thread| thread.phase == Phase::Live)
 }
 
 /// What the agent is doing, as it reports.

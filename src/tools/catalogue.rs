@@ -18,8 +18,9 @@ pub struct RawTool<'a> {
     pub name: &'a str,
     /// Any text; checked here.
     pub description: &'a str,
-    /// The JSON Schema of the arguments as it was written. Absent and `null` mean that any object will do.
-    pub parameters: Option<&'a RawValue>,
+    /// The JSON Schema of the arguments, the encoded text of one value as it was written. Absent and `null` mean that
+    /// any object will do.
+    pub parameters: Option<&'a str>,
 }
 
 /// Bounds of one set. (spec: gateway, configuration: `maxTools`, `maxToolBytes`, `maxToolSchemaDepth`)
@@ -104,9 +105,7 @@ impl Tool {
 
 /// `parameters` as text; `null` reads as absent.
 fn parameters_text<'a>(raw: &RawTool<'a>) -> Option<&'a str> {
-    raw.parameters
-        .map(RawValue::get)
-        .filter(|text| *text != "null")
+    raw.parameters.filter(|text| *text != "null")
 }
 
 /// The browser Tools of one client at one time: validated, in the order of the request, names unique. Cloning is
@@ -198,7 +197,7 @@ impl Catalogue {
         let tools = declared.iter().map(|tool| RawTool {
             name: &tool.name,
             description: &tool.description,
-            parameters: tool.parameters,
+            parameters: tool.parameters.map(RawValue::get),
         });
         Self::from_request(tools, text.len(), limits, previous)
     }
@@ -333,24 +332,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn raw(text: &str) -> Box<RawValue> {
-        RawValue::from_string(text.to_owned()).unwrap()
-    }
-
     fn catalogue_after(
         previous: &Catalogue,
         tools: &[(&str, &str, Option<&str>)],
         limits: &Limits,
     ) -> Result<Catalogue, ToolError> {
-        let parameters: Vec<_> = tools.iter().map(|(_, _, text)| text.map(raw)).collect();
-        let raws = tools
-            .iter()
-            .zip(&parameters)
-            .map(|((name, description, _), parameters)| RawTool {
-                name,
-                description,
-                parameters: parameters.as_deref(),
-            });
+        let raws = tools.iter().map(|(name, description, parameters)| RawTool {
+            name,
+            description,
+            parameters: *parameters,
+        });
         Catalogue::from_request(raws, 100, limits, previous)
     }
 

@@ -373,6 +373,28 @@ mod tests {
         assert_eq!(strict(&nested(127)), Err(SchemaError::TooDeep));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn reading_and_checking_are_total(
+            schema in r#"[\[\]{}:, "$a-e0-9.-]{0,60}"#,
+            keyword in "type|enum|const|items|required|properties|anyOf|allOf|oneOf|not|[$]ref|minimum|multipleOf",
+            value in r#"[\[\]{}:, "a-e0-9.-]{0,20}|true|-0|"(object|string|#)"|\[\]|\{\}|\["a"\]"#,
+            arguments in r#"[\[\]{}:, "a-e0-9.-]{0,60}"#,
+        ) {
+            let shaped = format!(r#"{{"type":"object","properties":{{"a":{{"{keyword}":{value}}}}}}}"#);
+            for text in [&schema, &shaped] {
+                for strictness in [Strictness::Strict, Strictness::Normalize] {
+                    if let Ok(schema) = Schema::parse(text, strictness) {
+                        let any = schema.check(&arguments);
+                        let shaped = schema.check(&format!(r#"{{"a":{value}}}"#));
+                        proptest::prop_assert!(any.iter().chain(&shaped).all(|violation| violation.contains(": ")));
+                        proptest::prop_assert!(strict(schema.json()).is_ok());
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn text_that_is_no_json_is_a_violation() {
         assert_eq!(

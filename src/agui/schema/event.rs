@@ -25,7 +25,8 @@ pub(super) fn event(report: &mut Report, value: &Value) {
     }
 }
 
-/// Whether `subagentRunId` is a common optional member of the type. Subagent events require it; the others let any value pass.
+/// Whether `subagentRunId` is a common optional member of the type. Subagent events require it; the others
+/// let any value pass.
 fn allows_attribution(event_type: EventType) -> bool {
     use EventType as T;
     !matches!(

@@ -14,7 +14,8 @@ use super::issue::{InputError, Issue};
 use super::read;
 use report::{Dialect, Report};
 
-/// Checks one event against the 0.0.59 schema, as strictly as the official client: unknown types, unknown outcomes and stray `null`s are issues.
+/// Checks one event against the 0.0.59 schema, as strictly as the official client: unknown types, unknown
+/// outcomes and stray `null`s are issues.
 ///
 /// # Errors
 /// All issues, in the order of the schema.

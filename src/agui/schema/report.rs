@@ -12,8 +12,8 @@ pub(super) type Members = Map<String, Value>;
 pub(super) enum Dialect {
     /// The 0.0.59 client, to the letter.
     Official,
-    /// What the gateway accepts in requests (`ag-ui.md` §2.1): `null` for an optional member reads as absent, some members may be missing,
-    /// and shapes of 1.0 are known.
+    /// What the gateway accepts in requests (`ag-ui.md` §2.1): `null` for an optional member reads as absent,
+    /// some members may be missing, and shapes of 1.0 are known.
     Gateway,
 }
 

@@ -1,5 +1,5 @@
-//! `RunAgentInput` and its messages. In the gateway's dialect this must accept exactly what the reader in `agui::request` accepts; a property
-//! test compares the two.
+//! `RunAgentInput` and its messages. In the gateway's dialect this must accept exactly what the reader in
+//! `agui::request` accepts; a property test compares the two.
 
 use serde_json::Value;
 
@@ -148,7 +148,8 @@ enum Part {
     Misfits,
 }
 
-/// The content of user messages is a union. Issues inside a part are not told: a part that does not fit makes the whole content not fit.
+/// The content of user messages is a union. Issues inside a part are not told: a part that does not fit makes
+/// the whole content not fit.
 fn text_or_parts(report: &mut Report, message: &Members) {
     let parts: Vec<Part> = match message.get("content") {
         Some(Value::String(_)) => return,

@@ -1,0 +1,454 @@
+//! A simulated DSH agent: the same order of reports as the real one (`host-api.md` §1.4), one step at a time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::gateway::{
+    AgentStatus, BodyChange, CallDecision, CallHead, CallOutcome, Gateway, HostMessage, ThreadId,
+    Token,
+};
+
+/// What a model attempt does, chosen by the schedule.
+#[derive(Debug, Clone)]
+pub(super) enum Answer {
+    /// Text only; the turn completes.
+    Text(Vec<String>),
+    /// Text, then calls of these Tools.
+    Calls(Vec<String>),
+    /// Text, then the provider fails.
+    Fail,
+    /// Text, then another attempt of the same step.
+    Retry,
+}
+
+#[derive(Debug)]
+pub(super) struct SimAgent {
+    pub(super) thread: ThreadId,
+    /// The durable log, as record JSON.
+    pub(super) log: Vec<String>,
+    pub(super) tools: Vec<String>,
+    next_turn: VecDeque<HostMessage>,
+    next_step: Vec<HostMessage>,
+    turns: u64,
+    turn: Option<Turn>,
+    running: bool,
+    cancelled: bool,
+    calls_made: u32,
+}
+
+#[derive(Debug)]
+struct Turn {
+    number: u64,
+    step: u64,
+    /// Calls of the step under way, in model order.
+    calls: Vec<Call>,
+}
+
+#[derive(Debug)]
+struct Call {
+    id: String,
+    state: CallState,
+}
+
+#[derive(Debug)]
+enum CallState {
+    Running,
+    Parked(Token),
+    Over(Result<(String, Option<Value>), String>),
+    Committed,
+}
+
+impl SimAgent {
+    pub(super) fn new(thread: ThreadId, log: Vec<String>) -> Self {
+        let turns = log
+            .iter()
+            .filter(|record| record.contains("\"turn/start\""))
+            .count() as u64;
+        Self {
+            thread,
+            log,
+            tools: Vec::new(),
+            next_turn: VecDeque::new(),
+            next_step: Vec::new(),
+            turns,
+            turn: None,
+            running: false,
+            cancelled: false,
+            calls_made: 0,
+        }
+    }
+
+    pub(super) fn history(&self) -> String {
+        format!("[{}]", self.log.join(","))
+    }
+
+    /// Whether it would do something if it were stepped.
+    pub(super) fn has_work(&self) -> bool {
+        let Some(turn) = &self.turn else {
+            return self.running || !self.next_turn.is_empty();
+        };
+        let running = turn
+            .calls
+            .iter()
+            .any(|call| matches!(call.state, CallState::Running));
+        let first = turn
+            .calls
+            .iter()
+            .find(|call| !matches!(call.state, CallState::Committed));
+        let commits = first.is_none_or(|call| matches!(call.state, CallState::Over(_)));
+        self.cancelled || running || commits
+    }
+
+    pub(super) fn deliver(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        messages: Vec<HostMessage>,
+        wake: bool,
+    ) {
+        self.next_step.extend(messages);
+        if wake && let Some(last) = self.next_step.pop() {
+            self.next_turn.push_back(last);
+            self.set_running(now, gateway, true);
+        }
+    }
+
+    /// Whether a body of the agent waits under this token.
+    pub(super) fn waits_for(&self, token: Token) -> bool {
+        self.turn
+            .iter()
+            .flat_map(|turn| &turn.calls)
+            .any(|call| matches!(call.state, CallState::Parked(parked) if parked == token))
+    }
+
+    /// Whether calls of a step are under way.
+    pub(super) fn is_calling(&self) -> bool {
+        self.turn
+            .as_ref()
+            .is_some_and(|turn| !turn.calls.is_empty())
+    }
+
+    pub(super) fn cancel(&mut self) {
+        self.next_turn.clear();
+        self.next_step.clear();
+        self.cancelled = self.turn.is_some();
+    }
+
+    pub(super) fn settle(&mut self, token: Token, outcome: CallOutcome) {
+        let turn = self.turn.as_mut().expect("a parked call lives in a turn");
+        let call = turn
+            .calls
+            .iter_mut()
+            .find(|call| matches!(call.state, CallState::Parked(parked) if parked == token))
+            .expect("a token is settled once, while it waits");
+        call.state = CallState::Over(result_of(outcome));
+    }
+
+    /// Takes one step of the agent loop.
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        answer: Answer,
+        tokens: &mut u32,
+    ) {
+        if std::mem::take(&mut self.cancelled) {
+            self.abort(now, gateway);
+            return;
+        }
+        match &self.turn {
+            None => self.begin_turn(now, gateway),
+            Some(turn) if turn.calls.is_empty() => self.attempt(now, gateway, answer, tokens),
+            Some(_) => self.advance_calls(now, gateway),
+        }
+    }
+
+    fn begin_turn(&mut self, now: Instant, gateway: &mut Gateway) {
+        let Some(own) = self.next_turn.pop_front() else {
+            self.set_running(now, gateway, false);
+            return;
+        };
+        self.set_running(now, gateway, true);
+        self.turns += 1;
+        self.turn = Some(Turn {
+            number: self.turns,
+            step: 1,
+            calls: Vec::new(),
+        });
+        self.record(now, gateway, "turn/start", json!({"turn": self.turns}));
+        let joined: Vec<_> = self.next_step.drain(..).chain([own]).collect();
+        self.admit(now, gateway, joined);
+    }
+
+    fn admit(&mut self, now: Instant, gateway: &mut Gateway, messages: Vec<HostMessage>) {
+        for message in messages {
+            let mut data = serde_json::to_value(&message).unwrap();
+            data["role"] = "user".into();
+            if data.get("id").is_none() {
+                data["id"] = format!("minted-{}", self.log.len()).into();
+            }
+            self.record(now, gateway, "user/message", data);
+        }
+    }
+
+    fn attempt(&mut self, now: Instant, gateway: &mut Gateway, answer: Answer, tokens: &mut u32) {
+        let turn = self.turn.as_ref().unwrap();
+        let (number, step) = (turn.number, turn.step);
+        gateway.handle_attempt_start(now, self.thread, number, step);
+        let texts = match &answer {
+            Answer::Text(texts) => texts.clone(),
+            Answer::Calls(_) | Answer::Fail | Answer::Retry => vec!["partial ".into()],
+        };
+        for text in &texts {
+            gateway.handle_text(now, self.thread, text);
+        }
+        match answer {
+            Answer::Text(_) => {
+                gateway.handle_block_end(now, self.thread);
+                self.commit(now, gateway, &texts.concat(), &[]);
+                self.end_turn(now, gateway, json!({"kind":"completed"}));
+            }
+            Answer::Retry => gateway.handle_attempt_abandoned(now, self.thread),
+            Answer::Fail => {
+                gateway.handle_attempt_abandoned(now, self.thread);
+                let error =
+                    json!({"kind":"error","error":{"code":"SIM","message":"provider says no"}});
+                self.end_turn(now, gateway, error);
+            }
+            Answer::Calls(names) => {
+                gateway.handle_block_end(now, self.thread);
+                let calls: Vec<(String, String)> = names
+                    .into_iter()
+                    .map(|name| {
+                        self.calls_made += 1;
+                        (format!("call-{}-{}", number, self.calls_made), name)
+                    })
+                    .collect();
+                for (id, name) in &calls {
+                    gateway.handle_tool_call(now, self.thread, id, Some(name), "{\"");
+                    gateway.handle_tool_call(now, self.thread, id, None, "a\":1}");
+                    gateway.handle_block_end(now, self.thread);
+                }
+                self.commit(now, gateway, &texts.concat(), &calls);
+                self.dispatch(now, gateway, calls, tokens);
+            }
+        }
+    }
+
+    fn commit(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        text: &str,
+        calls: &[(String, String)],
+    ) {
+        let turn = self.turn.as_ref().unwrap();
+        let mut content = vec![json!({"type":"text","text":text})];
+        content.extend(calls.iter().map(
+            |(id, name)| json!({"type":"tool-call","id":id,"name":name,"arguments":"{\"a\":1}"}),
+        ));
+        let data = json!({"turn":turn.number,"step":turn.step,"message":{"id":"x","role":"assistant","source":{"kind":"model"},"content":content}});
+        self.record(now, gateway, "assistant/message", data);
+    }
+
+    fn dispatch(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        calls: Vec<(String, String)>,
+        tokens: &mut u32,
+    ) {
+        for (id, name) in calls {
+            let turn = self.turn.as_ref().unwrap();
+            let data = json!({"turn":turn.number,"step":turn.step,"callId":id,"name":name,"arguments":"{\"a\":1}"});
+            self.record(now, gateway, "tool/call", data);
+            gateway.handle_body(now, self.thread, &id, BodyChange::Started);
+            let state = if self.tools.contains(&name) {
+                *tokens += 1;
+                let call = CallHead {
+                    call_id: &id,
+                    name: &name,
+                    arguments: r#"{"a":1}"#,
+                };
+                match gateway.handle_call(now, self.thread, Token(*tokens), &call) {
+                    CallDecision::Park => CallState::Parked(Token(*tokens)),
+                    CallDecision::Settle(outcome) => CallState::Over(result_of(outcome)),
+                }
+            } else {
+                CallState::Running
+            };
+            self.turn.as_mut().unwrap().calls.push(Call { id, state });
+        }
+    }
+
+    /// Ends one running body, and commits the results that are ready, in model order.
+    fn advance_calls(&mut self, now: Instant, gateway: &mut Gateway) {
+        let turn = self.turn.as_mut().unwrap();
+        if let Some(call) = turn
+            .calls
+            .iter_mut()
+            .find(|call| matches!(call.state, CallState::Running))
+        {
+            call.state = CallState::Over(Ok(("done".into(), None)));
+            let id = call.id.clone();
+            gateway.handle_body(now, self.thread, &id, BodyChange::Ended);
+        }
+        let mut ready = Vec::new();
+        let (number, step) = (turn.number, turn.step);
+        for call in &mut turn.calls {
+            match std::mem::replace(&mut call.state, CallState::Committed) {
+                CallState::Committed => {}
+                CallState::Over(result) => ready.push((call.id.clone(), result)),
+                waiting @ (CallState::Running | CallState::Parked(_)) => {
+                    call.state = waiting;
+                    break;
+                }
+            }
+        }
+        for (id, result) in ready {
+            self.record_result(now, gateway, number, step, &id, result);
+        }
+        let turn = self.turn.as_mut().unwrap();
+        if turn
+            .calls
+            .iter()
+            .all(|call| matches!(call.state, CallState::Committed))
+        {
+            turn.calls.clear();
+            turn.step += 1;
+            let joined = std::mem::take(&mut self.next_step);
+            self.admit(now, gateway, joined);
+        }
+    }
+
+    fn record_result(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        turn: u64,
+        step: u64,
+        id: &str,
+        result: Result<(String, Option<Value>), String>,
+    ) {
+        let (text, meta, is_error) = match result {
+            Ok((text, meta)) => (text, meta, false),
+            Err(message) => (format!("Error: {message}"), None, true),
+        };
+        let mut data = json!({"turn":turn,"step":step,"message":{"id":"y","role":"user","source":{"kind":"tool","callId":id},"content":[{"type":"tool-result","toolCallId":id,"content":[{"type":"text","text":text}],"isError":is_error}]}});
+        if let Some(meta) = meta {
+            data["meta"] = meta;
+        }
+        self.record(now, gateway, "tool/result", data);
+    }
+
+    fn abort(&mut self, now: Instant, gateway: &mut Gateway) {
+        self.release(now, gateway);
+        let Some(turn) = self.turn.as_mut() else {
+            self.set_running(now, gateway, false);
+            return;
+        };
+        let (number, step) = (turn.number, turn.step);
+        let open: Vec<String> = turn
+            .calls
+            .drain(..)
+            .filter(|call| !matches!(call.state, CallState::Committed))
+            .map(|call| call.id)
+            .collect();
+        for id in open {
+            self.record_result(now, gateway, number, step, &id, Err("aborted".into()));
+        }
+        self.end_turn(
+            now,
+            gateway,
+            json!({"kind":"aborted","reason":{"kind":"user"}}),
+        );
+    }
+
+    /// Every body that waits settles by the Host's own abort.
+    pub(super) fn release(&mut self, now: Instant, gateway: &mut Gateway) {
+        let parked: Vec<Token> = self
+            .turn
+            .iter_mut()
+            .flat_map(|turn| &mut turn.calls)
+            .filter_map(|call| match call.state {
+                CallState::Parked(token) => {
+                    call.state = CallState::Over(Err("aborted".into()));
+                    Some(token)
+                }
+                _ => None,
+            })
+            .collect();
+        for token in parked {
+            gateway.handle_call_aborted(now, self.thread, token);
+        }
+    }
+
+    fn end_turn(&mut self, now: Instant, gateway: &mut Gateway, reason: Value) {
+        let number = self.turn.take().map_or(self.turns, |turn| turn.number);
+        self.record(
+            now,
+            gateway,
+            "turn/end",
+            json!({"turn":number,"reason":reason}),
+        );
+        if self.next_turn.is_empty() {
+            self.set_running(now, gateway, false);
+        }
+    }
+
+    fn set_running(&mut self, now: Instant, gateway: &mut Gateway, running: bool) {
+        if self.running != running {
+            self.running = running;
+            let status = if running {
+                AgentStatus::Running
+            } else {
+                AgentStatus::Idle
+            };
+            gateway.handle_status(now, self.thread, status);
+        }
+    }
+
+    fn record(&mut self, now: Instant, gateway: &mut Gateway, kind: &str, data: Value) {
+        let mut record = BTreeMap::from([
+            ("type", Value::from(kind)),
+            ("seq", Value::from(self.log.len())),
+            ("data", data),
+        ]);
+        if kind.starts_with("tool/") {
+            record.insert("card", Value::Null);
+        }
+        let json = serde_json::to_string(&record).unwrap();
+        self.log.push(json.clone());
+        gateway.handle_record(now, self.thread, &json);
+    }
+
+    /// The log as a crash leaves it, with the repairs of a resume.
+    pub(super) fn crash(mut self) -> Vec<String> {
+        if let Some(turn) = self.turn.take() {
+            for call in turn
+                .calls
+                .iter()
+                .filter(|call| !matches!(call.state, CallState::Committed))
+            {
+                let data = json!({"turn":turn.number,"step":turn.step,"message":{"id":"y","role":"user","source":{"kind":"tool","callId":call.id},"content":[{"type":"tool-result","toolCallId":call.id,"content":[{"type":"text","text":"Error: lost"}],"isError":true}]}});
+                let seq = self.log.len();
+                self.log
+                    .push(json!({"type":"tool/result","seq":seq,"data":data}).to_string());
+            }
+            let seq = self.log.len();
+            let data = json!({"turn":turn.number,"reason":{"kind":"interrupted"}});
+            self.log
+                .push(json!({"type":"turn/end","seq":seq,"data":data}).to_string());
+        }
+        self.log
+    }
+}
+
+fn result_of(outcome: CallOutcome) -> Result<(String, Option<Value>), String> {
+    match outcome {
+        CallOutcome::Resolved { text, meta } => Ok((text, meta.map(Value::Object))),
+        CallOutcome::Rejected { message } => Err(message),
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests of the whole machine against a simulated Host with a simulated clock.
+#![allow(clippy::unwrap_used)]
+
+mod agent;
+mod model;
+mod rules;
+mod world;

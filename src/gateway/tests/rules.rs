@@ -1,0 +1,472 @@
+//! Rules of the document, each as a short story.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::agent::Answer;
+use super::world::{World, ask, pick};
+use crate::gateway::{Code, ReaderId};
+
+fn world() -> World {
+    World::new(json!({}))
+}
+
+fn types(world: &World, reader: ReaderId) -> Vec<String> {
+    world.responses[&reader].types()
+}
+
+#[test]
+fn a_message_becomes_a_stream_with_one_terminal() {
+    let mut world = world();
+    let reader = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
+    world.settle();
+    assert_eq!(
+        types(&world, reader),
+        [
+            "RUN_STARTED",
+            "MESSAGES_SNAPSHOT",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_END",
+            "MESSAGES_SNAPSHOT",
+            "RUN_FINISHED"
+        ]
+    );
+    assert!(world.responses[&reader].ended);
+}
+
+#[test]
+fn the_opening_goes_out_before_the_agent_is_told() {
+    let mut world = world();
+    let reader = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
+    world.open_next();
+    assert_eq!(types(&world, reader), ["RUN_STARTED", "MESSAGES_SNAPSHOT"]);
+    assert!(world.agents.values().all(|agent| !agent.has_work()));
+    assert!(world.drive());
+    assert!(world.agents.values().all(|agent| agent.has_work()));
+}
+
+#[test]
+fn no_agent_starts_while_others_are_being_opened() {
+    let mut world = world();
+    world.send(&ask("a", "r", &[("m", "hi")])).unwrap();
+    world.send(&ask("b", "r", &[("m", "hi")])).unwrap();
+    world.open_next();
+    assert!(!world.drive());
+    world.open_next();
+    assert!(world.drive() && world.drive() && !world.drive());
+}
+
+#[test]
+fn deltas_are_paced_and_the_first_is_not() {
+    let mut world = world();
+    let reader = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
+    world.open_next();
+    world.drive();
+    world.step_agent(0, Answer::Retry);
+    let thread = *world.agents.keys().next().unwrap();
+    world.gateway.handle_attempt_start(world.now, thread, 1, 1);
+    world.drain();
+    let before = types(&world, reader).len();
+    for text in ["a", "b", "c"] {
+        world.gateway.handle_text(world.now, thread, text);
+        world.drain();
+    }
+    assert_eq!(
+        types(&world, reader).len(),
+        before + 2,
+        "start and first delta"
+    );
+    world.advance(Duration::from_millis(8));
+    let events = world.responses[&reader].events();
+    assert_eq!(events.last().unwrap()["delta"], "bc");
+}
+
+#[test]
+fn an_abandoned_attempt_is_taken_back_by_a_snapshot() {
+    let mut world = world();
+    let reader = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
+    world.open_next();
+    world.drive();
+    world.step_agent(0, Answer::Text(vec![]));
+    world.step_agent(0, Answer::Retry);
+    world.settle();
+    let types = types(&world, reader);
+    let retracted = types
+        .windows(2)
+        .any(|pair| pair == ["TEXT_MESSAGE_END", "MESSAGES_SNAPSHOT"]);
+    assert!(retracted, "{types:?}");
+    assert_eq!(types.last().unwrap(), "RUN_FINISHED");
+}
+
+#[test]
+fn a_finished_duplicate_gets_the_same_events_and_another_body_conflicts() {
+    let mut world = world();
+    let body = ask("t", "r", &[("m", "hi")]);
+    let first = world.send(&body).unwrap();
+    world.settle();
+    let second = world.send(&body).unwrap();
+    world.settle();
+    // Adjacent deltas may be merged in a replay.
+    assert_eq!(
+        types(&world, second),
+        [
+            "RUN_STARTED",
+            "MESSAGES_SNAPSHOT",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_END",
+            "MESSAGES_SNAPSHOT",
+            "RUN_FINISHED"
+        ]
+    );
+    let last = |reader| world.responses[&reader].events().pop();
+    assert_eq!(last(first), last(second));
+    let other = ask("t", "r", &[("m2", "ho")]);
+    assert_eq!(world.send(&other).unwrap_err().code, Code::RunIdConflict);
+}
+
+#[test]
+fn a_duplicate_attaches_to_a_live_run_and_the_last_reader_to_leave_cancels() {
+    let mut world = world();
+    let body = ask("t", "r", &[("m", "hi")]);
+    let first = world.send(&body).unwrap();
+    world.open_next();
+    world.drive();
+    world.step_agent(0, Answer::Retry);
+    let second = world.send(&body).unwrap();
+    world.leave(first);
+    assert!(!world.responses[&second].ended);
+    world.leave(second);
+    world.settle();
+    let replay = world.send(&body).unwrap();
+    world.settle();
+    assert_eq!(
+        world.responses[&replay].run_error().as_deref(),
+        Some("CLIENT_DISCONNECTED")
+    );
+}
+
+#[test]
+fn runs_wait_in_order_and_a_client_that_leaves_is_never_admitted() {
+    let mut world = World::new(json!({"maxRunsPerThread":3}));
+    let first = world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.open_next();
+    let second = world.send(&ask("t", "r2", &[("m2", "b")])).unwrap();
+    let third = world.send(&ask("t", "r3", &[("m3", "c")])).unwrap();
+    world.send(&ask("t", "r4", &[("m4", "d")])).unwrap();
+    assert_eq!(
+        world
+            .send(&ask("t", "r5", &[("m5", "e")]))
+            .unwrap_err()
+            .code,
+        Code::RunQueueFull
+    );
+    world.leave(second);
+    world.send(&ask("t", "r5", &[("m5", "e")])).unwrap();
+    world.settle();
+    assert_eq!(types(&world, first).last().unwrap(), "RUN_FINISHED");
+    assert_eq!(types(&world, third).last().unwrap(), "RUN_FINISHED");
+    let log = world.agents.values().next().unwrap().log.join("\n");
+    assert!(!log.contains("\"m2\""));
+    let at = |id: &str| log.find(&format!("\"id\":\"{id}\"")).unwrap();
+    assert!(at("m1") < at("m3") && at("m3") < at("m4") && at("m4") < at("m5"));
+}
+
+#[test]
+fn every_entry_of_the_ledger_active_refuses_the_next_run() {
+    let mut world = World::new(json!({"maxRunsPerThread":1}));
+    world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.open_next();
+    assert_eq!(
+        world
+            .send(&ask("t", "r2", &[("m1", "a")]))
+            .unwrap_err()
+            .code,
+        Code::RunLedgerFull
+    );
+    world.settle();
+    assert!(world.send(&ask("t", "r2", &[("m1", "a")])).is_ok());
+}
+
+#[test]
+fn a_history_run_is_served_beside_an_active_one() {
+    let mut world = world();
+    world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.open_next();
+    world.drive();
+    let reader = world.send(&ask("t", "r2", &[("m1", "a")])).unwrap();
+    assert_eq!(
+        types(&world, reader),
+        ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    );
+}
+
+#[test]
+fn a_message_id_is_accepted_once() {
+    let mut world = world();
+    world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.settle();
+    let other = world.send(&ask("t", "r2", &[("m1", "b")]));
+    assert_eq!(other.unwrap_err().code, Code::MessageIdConflict);
+    let twice = world.send(&ask("t", "r3", &[("m2", "x"), ("m2", "y")]));
+    assert_eq!(twice.unwrap_err().code, Code::MessageIdConflict);
+    world
+        .send(&ask("t", "r4", &[("m2", "x"), ("m2", "x")]))
+        .unwrap();
+    world.settle();
+    let log = world.agents.values().next().unwrap().log.join("\n");
+    assert_eq!(log.matches("\"id\":\"m2\"").count(), 1);
+}
+
+#[test]
+fn a_message_that_the_agent_never_got_may_be_sent_again() {
+    let mut world = world();
+    let reader = world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.open_next();
+    world.leave(reader);
+    let again = world.send(&ask("t", "r2", &[("m1", "changed")])).unwrap();
+    world.settle();
+    assert_eq!(types(&world, again).last().unwrap(), "RUN_FINISHED");
+}
+
+fn with_tool(thread: &str, run: &str, messages: serde_json::Value) -> serde_json::Value {
+    json!({"threadId":thread,"runId":run,"messages":messages,"tools":[pick()],"context":[]})
+}
+
+fn result(id: &str, call: &str, content: &str) -> serde_json::Value {
+    json!({"id":id,"role":"tool","toolCallId":call,"content":content})
+}
+
+/// A thread whose turn waits for two browser calls.
+fn parked() -> (World, Vec<String>) {
+    let mut world = world();
+    let question = json!([{"id":"m1","role":"user","content":"a"}]);
+    let reader = world.send(&with_tool("t", "r1", question)).unwrap();
+    world.settle_with(&Answer::Calls(vec!["pick".into(), "pick".into()]));
+    let events = world.responses[&reader].events();
+    assert_eq!(events.last().unwrap()["type"], "RUN_FINISHED");
+    let calls = events
+        .iter()
+        .filter(|event| event["type"] == "TOOL_CALL_START")
+        .map(|event| event["toolCallId"].as_str().unwrap().to_owned())
+        .collect();
+    (world, calls)
+}
+
+#[test]
+fn browser_calls_park_and_are_answered_in_any_number_of_rounds() {
+    let (mut world, calls) = parked();
+    assert_eq!(calls.len(), 2);
+    let busy = world.send(&ask("t", "r2", &[("m2", "b")]));
+    assert_eq!(busy.unwrap_err().code, Code::AgentBusy);
+    let second = with_tool("t", "r3", json!([result("x2", &calls[1], "two")]));
+    let reader = world.send(&second).unwrap();
+    world.settle();
+    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
+    let first = with_tool("t", "r4", json!([result("x1", &calls[0], "one")]));
+    let reader = world.send(&first).unwrap();
+    world.settle();
+    let events = world.responses[&reader].events();
+    assert!(
+        events
+            .iter()
+            .all(|event| event["type"] != "TOOL_CALL_RESULT")
+    );
+    assert!(
+        events
+            .iter()
+            .any(|event| event["type"] == "TEXT_MESSAGE_CONTENT")
+    );
+    let snapshot = &events[events.len() - 2]["messages"];
+    let tool_ids: Vec<_> = snapshot
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(tool_ids, ["x1", "x2"]);
+}
+
+#[test]
+fn bad_continuations_consume_nothing() {
+    let (mut world, calls) = parked();
+    let mixed = json!([{"id":"m9","role":"user","content":"a"}, result("x1", &calls[0], "one")]);
+    let refused = world.send(&with_tool("t", "r2", mixed));
+    assert_eq!(refused.unwrap_err().code, Code::InvalidMessageBatch);
+    let unknown = json!([result("x1", "nobody", "one")]);
+    let refused = world.send(&with_tool("t", "r3", unknown));
+    assert_eq!(refused.unwrap_err().code, Code::UnknownToolResult);
+    let twice = json!([
+        result("x1", &calls[0], "one"),
+        result("x2", &calls[0], "two")
+    ]);
+    let refused = world.send(&with_tool("t", "r4", twice));
+    assert_eq!(refused.unwrap_err().code, Code::InvalidToolResultBatch);
+    let good = json!([
+        result("x1", &calls[0], "one"),
+        result("x2", &calls[1], "two")
+    ]);
+    let reader = world.send(&with_tool("t", "r5", good)).unwrap();
+    world.settle();
+    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
+}
+
+#[test]
+fn an_overdue_call_fails_and_the_turn_goes_on() {
+    let (mut world, calls) = parked();
+    world.advance(Duration::from_secs(300));
+    world.settle();
+    let log = world.agents.values().next().unwrap().log.join("\n");
+    assert!(log.contains("did not answer within 300000 ms"));
+    assert!(log.contains("\"completed\""));
+    // The late answer is history by now.
+    let late = with_tool("t", "r2", json!([result("x1", &calls[0], "late")]));
+    let reader = world.send(&late).unwrap();
+    assert_eq!(
+        types(&world, reader),
+        ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    );
+}
+
+#[test]
+fn an_idle_thread_is_let_go_and_comes_back_from_its_log() {
+    let mut world = World::new(json!({"maxThreads":1}));
+    world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.settle();
+    assert_eq!(
+        world
+            .send(&ask("other", "r1", &[("m1", "a")]))
+            .unwrap_err()
+            .code,
+        Code::ThreadLimitReached
+    );
+    world.advance(Duration::from_secs(1800));
+    world.settle();
+    assert_eq!(world.gateway.thread_count(), 0);
+    let reader = world.send(&ask("t", "r2", &[("m1", "a")])).unwrap();
+    world.settle();
+    let events = world.responses[&reader].events();
+    assert_eq!(events[1]["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(events.len(), 3);
+}
+
+#[test]
+fn a_thread_interrupted_by_a_restart_says_so_once_and_keeps_the_client_s_message() {
+    let (world, _) = parked();
+    let session = world.agents.into_values().next().unwrap().crash();
+    let mut world = World::new(json!({}));
+    let key = crate::gateway::ThreadKey {
+        principal: crate::gateway::Principal {
+            tenant: "t".into(),
+            user: "u".into(),
+        },
+        thread_id: "t".into(),
+    };
+    world.sessions.insert(key.session_id(), session);
+    let reader = world
+        .send(&ask("t", "r2", &[("m1", "a"), ("m2", "b")]))
+        .unwrap();
+    world.settle();
+    let response = &world.responses[&reader];
+    assert_eq!(response.run_error().as_deref(), Some("THREAD_INTERRUPTED"));
+    let messages = response.events()[1]["messages"].as_array().unwrap().clone();
+    assert_eq!(messages.last().unwrap()["id"], "m2");
+    let reader = world
+        .send(&ask("t", "r3", &[("m1", "a"), ("m2", "b")]))
+        .unwrap();
+    world.settle();
+    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
+}
+
+#[test]
+fn overflow_ends_the_run_and_cancels_its_turn() {
+    let mut world = World::new(json!({"maxRunEventBytes":2000}));
+    let reader = world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.settle_with(&Answer::Text(vec!["x".repeat(500); 10]));
+    let response = &world.responses[&reader];
+    assert_eq!(
+        response.run_error().as_deref(),
+        Some("AG_UI_EVENT_BUFFER_OVERFLOW")
+    );
+    assert!(response.text.len() < 2400);
+    // The history no longer fits, so the thread cannot be shown at this limit; its agent is idle all the same.
+    assert!(world.agents.values().all(|agent| !agent.has_work()));
+}
+
+#[test]
+fn silence_is_broken_by_comments_also_before_the_decision() {
+    let mut world = world();
+    let reader = world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.advance(Duration::from_secs(15));
+    assert_eq!(world.responses[&reader].text, ": keep-alive\n\n");
+    world.fail_open();
+    let response = &world.responses[&reader];
+    assert_eq!(response.error, None);
+    assert_eq!(
+        response.run_error().as_deref(),
+        Some("AGENT_EXECUTION_ERROR")
+    );
+}
+
+#[test]
+fn a_failed_opening_is_an_http_error_and_leaves_nothing() {
+    let mut world = world();
+    let reader = world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.fail_open();
+    let error = world.responses[&reader].error.clone().unwrap();
+    assert_eq!(error.code, Code::AgentExecutionError);
+    assert_eq!(world.gateway.thread_count(), 0);
+}
+
+#[test]
+fn shutdown_ends_every_run_and_waits_for_every_agent() {
+    let (mut world, _) = parked();
+    let running = world.send(&ask("u", "r1", &[("m1", "a")])).unwrap();
+    world.open_next();
+    world.drive();
+    let opening = world.send(&ask("v", "r1", &[("m1", "a")])).unwrap();
+    world.gateway.shutdown(world.now);
+    world.drain();
+    assert_eq!(
+        world.responses[&running].run_error().as_deref(),
+        Some("AGENT_NOT_AVAILABLE")
+    );
+    assert_eq!(
+        world.responses[&opening]
+            .error
+            .as_ref()
+            .map(|error| error.code),
+        Some(Code::AgentNotAvailable)
+    );
+    assert!(!world.gateway.is_drained());
+    world.settle();
+    assert!(world.gateway.is_drained());
+    assert_eq!(
+        world.send(&ask("t", "r9", &[("m", "a")])).unwrap_err().code,
+        Code::AgentNotAvailable
+    );
+}
+
+#[test]
+fn shared_state_is_a_baseline_then_a_tool() {
+    let mut world = world();
+    let mut body = ask("t", "r1", &[("m1", "a")]);
+    body["state"] = json!({"n":1});
+    let reader = world.send(&body).unwrap();
+    world.settle();
+    assert_eq!(
+        types(&world, reader)[..3],
+        ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
+    );
+    let agent = world.agents.values().next().unwrap();
+    assert_eq!(agent.tools, ["ag_ui_update_state"]);
+    assert!(
+        agent
+            .log
+            .join("\n")
+            .contains("## Current Shared State\\n{\\\"n\\\":1}")
+    );
+}

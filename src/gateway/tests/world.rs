@@ -1,0 +1,362 @@
+//! A gateway, its simulated Host and its clients, with a clock that only moves when told.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::agent::{Answer, SimAgent};
+use crate::gateway::{
+    Code, Config, Effect, Gateway, GatewayError, Principal, ReaderId, Request, ResponseHead,
+    ThreadId, Token,
+};
+
+pub(super) struct World {
+    pub(super) gateway: Gateway,
+    config: Config,
+    pub(super) now: Instant,
+    pub(super) agents: BTreeMap<ThreadId, SimAgent>,
+    opening: Vec<(ThreadId, String)>,
+    closing: Vec<ThreadId>,
+    disposed: HashSet<ThreadId>,
+    /// Durable logs by session id.
+    pub(super) sessions: HashMap<String, Vec<String>>,
+    session_of: HashMap<ThreadId, String>,
+    pub(super) responses: BTreeMap<ReaderId, Response>,
+    tokens: u32,
+    settled: HashSet<Token>,
+}
+
+/// What a client has received.
+#[derive(Debug, Default)]
+pub(super) struct Response {
+    pub(super) text: String,
+    pub(super) error: Option<GatewayError>,
+    pub(super) ended: bool,
+    /// The client left.
+    pub(super) left: bool,
+}
+
+impl Response {
+    /// The events, without the frames around them.
+    pub(super) fn events(&self) -> Vec<Value> {
+        self.text
+            .split("\n\n")
+            .filter(|frame| !frame.is_empty() && !frame.starts_with(':'))
+            .map(|frame| {
+                let (id, data) = frame.split_once('\n').expect("an id line and a data line");
+                assert!(id.starts_with("id: "), "{frame}");
+                serde_json::from_str(data.strip_prefix("data: ").expect("data")).expect("JSON")
+            })
+            .collect()
+    }
+
+    /// The types of the events, in order.
+    pub(super) fn types(&self) -> Vec<String> {
+        self.events()
+            .iter()
+            .map(|event| event["type"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// The code of the `RUN_ERROR` that ended the stream.
+    pub(super) fn run_error(&self) -> Option<String> {
+        let last = self.events().pop()?;
+        (last["type"] == "RUN_ERROR").then(|| last["code"].as_str().unwrap().to_owned())
+    }
+}
+
+impl World {
+    pub(super) fn new(config: Value) -> Self {
+        let mut config = config;
+        config["sharedSecret"] = "0123456789abcdef".into();
+        let (config, _) = Config::parse(&config.to_string()).unwrap();
+        Self {
+            gateway: Gateway::new(config.clone()),
+            config,
+            now: Instant::now(),
+            agents: BTreeMap::new(),
+            opening: Vec::new(),
+            closing: Vec::new(),
+            disposed: HashSet::new(),
+            sessions: HashMap::new(),
+            session_of: HashMap::new(),
+            responses: BTreeMap::new(),
+            tokens: 0,
+            settled: HashSet::new(),
+        }
+    }
+
+    /// Sends a request body and lets the gateway react, without letting agents work.
+    pub(super) fn send(&mut self, body: &Value) -> Result<ReaderId, GatewayError> {
+        let bytes = body.to_string();
+        let principal = Principal {
+            tenant: "t".into(),
+            user: "u".into(),
+        };
+        let request = Request::read(&self.config, bytes.as_bytes(), |id| {
+            self.gateway.registered_tools(&principal, id)
+        })?;
+        let reader = self
+            .gateway
+            .handle_request(self.now, principal, bytes.as_bytes(), &request);
+        self.drain();
+        if let Ok(reader) = reader {
+            self.responses.entry(reader).or_default();
+        }
+        reader
+    }
+
+    /// A client leaves.
+    pub(super) fn leave(&mut self, reader: ReaderId) {
+        let response = self.responses.get_mut(&reader).unwrap();
+        if !response.ended {
+            response.left = true;
+            self.gateway.handle_disconnect(self.now, reader);
+            self.drain();
+        }
+    }
+
+    /// Carries out effects and delivers output until nothing is left to do at this instant.
+    pub(super) fn drain(&mut self) {
+        loop {
+            while let Some(effect) = self.gateway.poll_effect() {
+                self.carry_out(effect);
+            }
+            let Some(ready) = self.gateway.poll_reader() else {
+                if self.gateway.has_effects() {
+                    continue;
+                }
+                return;
+            };
+            let response = self.responses.entry(ready.reader).or_default();
+            assert!(!response.ended, "a response is written after its end");
+            assert!(
+                !response.left,
+                "a response is written after its client left"
+            );
+            if let Some(ResponseHead::Error(error)) = ready.head {
+                response.error = Some(error);
+            }
+            let mut out = String::new();
+            self.gateway.read(self.now, ready.reader, &mut out);
+            if response.error.is_none() {
+                response.text.push_str(&out);
+            }
+            response.ended = ready.last;
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Open {
+                thread, session_id, ..
+            } => {
+                self.session_of.insert(thread, session_id.clone());
+                self.opening.push((thread, session_id));
+            }
+            Effect::Close { thread } => {
+                assert!(self.disposed.insert(thread), "a thread is disposed once");
+                self.closing.push(thread);
+            }
+            Effect::SyncTools {
+                thread,
+                unregister,
+                register,
+            } => {
+                let agent = self.live(thread);
+                agent.tools.retain(|name| !unregister.contains(name));
+                for tool in register {
+                    assert!(!agent.tools.contains(&tool.name), "registered twice");
+                    agent.tools.push(tool.name);
+                }
+                self.gateway.handle_tools_synced(self.now, thread, None);
+            }
+            Effect::Deliver {
+                thread,
+                messages,
+                wake,
+            } => {
+                let now = self.now;
+                let in_log = |id: &str| {
+                    let id = format!("\"id\":\"{id}\"");
+                    move |record: &String| {
+                        record.contains("\"user/message\"") && record.contains(&id)
+                    }
+                };
+                self.live(thread);
+                let agent = self.agents.get_mut(&thread).unwrap();
+                for id in messages.iter().filter_map(|message| message.id.as_deref()) {
+                    assert!(!agent.log.iter().any(in_log(id)), "{id} is admitted twice");
+                }
+                agent.deliver(now, &mut self.gateway, messages, wake);
+            }
+            Effect::Cancel { thread } => self.live(thread).cancel(),
+            Effect::Settle { token, outcome } => {
+                assert!(self.settled.insert(token), "a call is settled once");
+                let agent = self
+                    .agents
+                    .values_mut()
+                    .find(|agent| agent.waits_for(token))
+                    .expect("a settled call waits");
+                agent.settle(token, outcome);
+            }
+        }
+    }
+
+    /// The agent of a thread that effects may name: open, and not disposed.
+    fn live(&mut self, thread: ThreadId) -> &mut SimAgent {
+        assert!(
+            !self.disposed.contains(&thread),
+            "an effect for a disposed thread"
+        );
+        self.agents
+            .get_mut(&thread)
+            .expect("an effect for an agent that is not open")
+    }
+
+    /// The Host answers the oldest request to open an agent.
+    pub(super) fn open_next(&mut self) -> bool {
+        if self.opening.is_empty() {
+            return false;
+        }
+        let (thread, session) = self.opening.remove(0);
+        let log = self.sessions.remove(&session).unwrap_or_default();
+        let agent = SimAgent::new(thread, log);
+        let history = agent.history();
+        self.agents.insert(thread, agent);
+        self.gateway
+            .handle_opened(self.now, thread, &history, vec!["backend".into()]);
+        self.drain();
+        true
+    }
+
+    /// The Host fails the oldest request to open an agent.
+    pub(super) fn fail_open(&mut self) -> bool {
+        if self.opening.is_empty() {
+            return false;
+        }
+        let (thread, _) = self.opening.remove(0);
+        let error = GatewayError::new(Code::AgentExecutionError, "no");
+        self.gateway.handle_open_failed(self.now, thread, &error);
+        self.drain();
+        true
+    }
+
+    /// The Host finishes disposing the oldest agent that is going.
+    pub(super) fn close_next(&mut self) -> bool {
+        if self.closing.is_empty() {
+            return false;
+        }
+        let thread = self.closing.remove(0);
+        if let Some(mut agent) = self.agents.remove(&thread) {
+            agent.release(self.now, &mut self.gateway);
+            let session = self.session_of[&thread].clone();
+            self.sessions.insert(session, agent.crash());
+        }
+        self.gateway.handle_closed(self.now, thread);
+        self.drain();
+        true
+    }
+
+    /// The driver's next turn of the loop.
+    pub(super) fn drive(&mut self) -> bool {
+        let driven = self.gateway.poll_drive(self.now).is_some();
+        self.drain();
+        driven
+    }
+
+    /// The Tools that every open agent has by itself are these now.
+    pub(super) fn set_inherited(&mut self, names: &[&str]) {
+        let threads: Vec<ThreadId> = self.agents.keys().copied().collect();
+        for thread in threads {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            self.gateway.handle_inherited(self.now, thread, names);
+            self.drain();
+        }
+    }
+
+    /// Somebody else disposes one of the open agents.
+    pub(super) fn lose_agent(&mut self, index: usize) {
+        let open: Vec<ThreadId> = self
+            .agents
+            .keys()
+            .filter(|thread| !self.disposed.contains(thread))
+            .copied()
+            .collect();
+        if let Some(thread) = open.get(index % open.len().max(1)) {
+            self.gateway.handle_gone(self.now, *thread);
+            self.drain();
+        }
+    }
+
+    /// One step of the agent at `index` among those that are alive.
+    pub(super) fn step_agent(&mut self, index: usize, answer: Answer) -> bool {
+        let disposed = &self.disposed;
+        let working: Vec<ThreadId> = self
+            .agents
+            .iter()
+            .filter(|(thread, agent)| !disposed.contains(thread) && agent.has_work())
+            .map(|(thread, _)| *thread)
+            .collect();
+        let Some(thread) = working.get(index % working.len().max(1)).copied() else {
+            return false;
+        };
+        let agent = self.agents.get_mut(&thread).unwrap();
+        agent.step(self.now, &mut self.gateway, answer, &mut self.tokens);
+        self.drain();
+        true
+    }
+
+    /// Time passes.
+    pub(super) fn advance(&mut self, by: Duration) {
+        let until = self.now + by;
+        while let Some(at) = self.gateway.poll_timeout().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            self.gateway.handle_timeout(self.now);
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    /// Lets everything run until nothing changes at this instant, every agent answering with text.
+    pub(super) fn settle(&mut self) {
+        self.settle_with(&Answer::Text(vec!["Hello ".into(), "there".into()]));
+    }
+
+    pub(super) fn settle_with(&mut self, answer: &Answer) {
+        let mut answer = answer.clone();
+        for _ in 0..10_000 {
+            let busy = self.open_next()
+                | self.close_next()
+                | self.drive()
+                | self.step_agent(0, answer.clone())
+                | (self.gateway.poll_timeout().is_some_and(|at| at <= self.now) && {
+                    self.advance(Duration::ZERO);
+                    true
+                });
+            if !busy {
+                return;
+            }
+            if matches!(answer, Answer::Calls(_)) && self.agents.values().any(SimAgent::is_calling)
+            {
+                answer = Answer::Text(vec!["after".into()]);
+            }
+        }
+        panic!("the world does not come to rest");
+    }
+}
+
+/// A request body with a person's messages.
+pub(super) fn ask(thread: &str, run: &str, messages: &[(&str, &str)]) -> Value {
+    let messages: Vec<Value> = messages
+        .iter()
+        .map(|(id, text)| json!({"id":id,"role":"user","content":text}))
+        .collect();
+    json!({"threadId":thread,"runId":run,"messages":messages,"tools":[],"context":[]})
+}
+
+/// The browser Tool that the simulated clients offer.
+pub(super) fn pick() -> Value {
+    json!({"name":"pick","description":"Pick.","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}})
+}
