@@ -9,5 +9,32 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
+/** An open receiver. Collecting it as garbage, or the end of its worker, cancels it. */
+export declare class NativeRedirectReceiver {
+  /** Revokes the receiver's path. No effect when it is settled. */
+  cancel(): void
+}
+
 /** Version of the native core, equal to the package's. */
 export declare function coreVersion(): string
+
+/**
+ * Opens a receiver. `onEvent` gets JSON texts: at most one `{"type":"ready","redirectUri","expiresAtMs"}`, then
+ * exactly one `{"type":"ended","result"}` with a `PresentationResult`. Pending receivers do not keep the process
+ * alive. Throws `redirect-limit-invalid`.
+ */
+export declare function openNativeRedirectReceiver(options: RedirectReceiverOptions, onEvent: (event: string) => void): NativeRedirectReceiver
+
+/** What a redirect receiver is opened with. */
+export interface RedirectReceiverOptions {
+  /** Loopback HTTP URI with an explicit port, to be bound verbatim. */
+  exactRedirectUri?: string
+  /** When the receiver has to be settled, in milliseconds since the Unix epoch. */
+  deadlineMs?: number
+  /** Longest query in bytes. Default 16384. */
+  maxQueryBytes?: number
+  /** Most parameters. Default 256. */
+  maxParameters?: number
+  /** Longest time to wait in milliseconds, also with a later deadline or none. Default 600000. */
+  maxWaitMs?: number
+}

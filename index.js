@@ -773,6 +773,8 @@ if (
   }
 }
 
-const { coreVersion } = nativeBinding
+const { NativeRedirectReceiver, coreVersion, openNativeRedirectReceiver } = nativeBinding
+export { NativeRedirectReceiver }
 export { coreVersion }
+export { openNativeRedirectReceiver }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -30,12 +30,17 @@ pub enum Initiator {
 }
 
 impl Initiator {
-    /// Reads `Sec-Fetch-Mode`, `Sec-Fetch-Dest` and `Sec-Purpose`, which pages cannot forge.
+    /// Reads `Sec-Fetch-Mode`, `Sec-Fetch-Dest` and `Sec-Purpose`, which pages cannot forge. Browsers send the first
+    /// two together; a lone mode is that of a program (Node's `fetch`), not of a page.
     #[must_use]
     pub fn from_headers(mode: Option<&[u8]>, dest: Option<&[u8]>, purpose: Option<&[u8]>) -> Self {
-        let navigates = mode.is_none_or(|mode| mode == b"navigate");
-        let window = dest.is_none_or(|dest| dest == b"document");
-        if navigates && window && purpose.is_none() {
+        let window = match (mode, dest) {
+            (_, None) => true,
+            (mode, Some(dest)) => {
+                dest == b"document" && mode.is_none_or(|mode| mode == b"navigate")
+            }
+        };
+        if window && purpose.is_none() {
             Self::Navigation
         } else {
             Self::Other
@@ -218,6 +223,10 @@ mod tests {
         assert_eq!(Initiator::from_headers(None, None, None), Navigation);
         assert_eq!(
             Initiator::from_headers(navigate, document, None),
+            Navigation
+        );
+        assert_eq!(
+            Initiator::from_headers(Some(b"cors"), None, None),
             Navigation
         );
         assert_eq!(

@@ -198,7 +198,9 @@ async fn refusals_leave_the_receiver_as_it_was() {
             421,
         ),
         (
-            format!("GET {path} HTTP/1.1\r\n{host}\r\nSec-Fetch-Mode: no-cors\r\n\r\n"),
+            format!(
+                "GET {path} HTTP/1.1\r\n{host}\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n\r\n"
+            ),
             403,
         ),
         (format!("GET {path}?{long} HTTP/1.1\r\n{host}\r\n\r\n"), 414),
