@@ -28,7 +28,7 @@ export interface View {
 export class Screen {
   readonly #output: Output
   #view: View | undefined
-  /** Widths of the rows above the cursor and of its own, as drawn. */
+  /** Widths of the rows above the cursor's, as drawn. */
   #above: number[] = []
 
   constructor(output: Output) {
@@ -53,7 +53,7 @@ export class Screen {
       cursorColumn > 0 ? `\x1b[${cursorColumn}C` : '',
       view.cursor === undefined ? '\x1b[?25l' : '\x1b[?25h',
     ].join(''))
-    this.#above = rows.slice(0, cursorRow + 1).map(row => row.width)
+    this.#above = rows.slice(0, cursorRow).map(row => row.width)
   }
 
   /** Prints above the region, for good. */
@@ -78,10 +78,13 @@ export class Screen {
     this.#above = []
   }
 
-  /** Goes to the region's first column. Rows that the terminal has rewrapped since take more than one. */
+  /**
+   * Goes to the region's start. Rows that the terminal has rewrapped since take more than one. The cursor's own row
+   * counts once, since not every terminal rewraps it: better to leave a row behind than to erase one that is not ours.
+   */
   #home(): string {
     const columns = this.#output.columns ?? 80
-    const up = this.#above.reduce((sum, drawn) => sum + Math.max(Math.ceil(drawn / columns), 1), 0) - 1
+    const up = this.#above.reduce((sum, drawn) => sum + Math.max(Math.ceil(drawn / columns), 1), 0)
     return up > 0 ? `\x1b[${up}A\r` : '\r'
   }
 

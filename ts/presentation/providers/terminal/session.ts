@@ -73,7 +73,7 @@ export class Session {
   /** Whether there is a user to talk to. */
   get isInteractive(): boolean {
     return this.#input.isTTY === true && this.#output.isTTY === true && this.#input.setRawMode !== undefined
-      && !this.#closing.signal.aborted
+      && this.#input.readable && !this.#closing.signal.aborted
   }
 
   /** Prints above whatever is being asked. */
@@ -111,7 +111,7 @@ export class Session {
       return submitted(await this.#run(life, dialogue))
     } catch (error) {
       if (!(error instanceof Stop)) throw error
-      this.print([{ text: error.result.status === 'expired' ? this.#messages.expired : this.#messages.cancelled, style: 'faint' }])
+      if (this.isInteractive) this.print([{ text: error.result.status === 'expired' ? this.#messages.expired : this.#messages.cancelled, style: 'faint' }])
       return error.result
     } finally {
       life.close()
@@ -130,7 +130,6 @@ export class Session {
         askSecret: prompt => this.#askSecret(prompt, keyboard, life),
       })
     } finally {
-      this.#screen.clear()
       keyboard.release()
     }
   }
@@ -144,14 +143,16 @@ export class Session {
       }
       const done = prompt.press(key)
       if (done !== undefined) answer.resolve(done.value)
-      else this.#screen.draw(prompt.view())
     })
     this.#screen.draw(prompt.view())
     try {
-      return await keyboard.read(chunk => decoder.write(chunk), life, answer)
+      return await keyboard.read((chunk) => {
+        decoder.write(chunk)
+        this.#screen.draw(prompt.view())
+      }, life, answer)
     } finally {
       decoder.close()
-      this.#screen.clear()
+      if (!keyboard.gone) this.#screen.clear()
     }
   }
 
@@ -167,7 +168,7 @@ export class Session {
       }, life, answer)
     } finally {
       prompt.erase()
-      this.#screen.clear()
+      if (!keyboard.gone) this.#screen.clear()
     }
   }
 }
@@ -227,6 +228,8 @@ class Keyboard {
   readonly #wasPaused: boolean
   readonly #others: readonly (readonly [string, AnyListener[]])[]
   readonly #redraw: () => void
+  /** The terminal has gone away; it takes neither text nor modes any more. */
+  gone = false
   readonly #restore = (): void => {
     this.#output.write(END)
     this.#input.setRawMode?.(this.#wasRaw)
@@ -264,7 +267,10 @@ class Keyboard {
         answer.reject(error)
       }
     }
-    const onGone = (): void => answer.reject(new Stop(CANCELLED))
+    const onGone = (): void => {
+      this.gone = true
+      answer.reject(new Stop(CANCELLED))
+    }
     const gone = ['end', 'close', 'error'] as const
     void life.ended.then(() => answer.reject(new Stop(life.over ?? CANCELLED)))
     for (const event of gone) input.on(event, onGone)
@@ -282,7 +288,7 @@ class Keyboard {
   release(): void {
     process.off('exit', this.#restore)
     this.#output.off('resize', this.#redraw)
-    this.#restore()
+    if (!this.gone) this.#restore()
     for (const [event, listeners] of this.#others) {
       for (const listener of listeners) this.#input.on(event, listener)
     }
