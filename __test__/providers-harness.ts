@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { terminalProvider } from 'dsh-ag-ui/presentation/providers/terminal'
-import type { HandlerContext, TerminalProviderOptions, UserInteractionRequest } from 'dsh-ag-ui/presentation/providers/terminal'
+import type { HandlerContext, TerminalProviderOptions, QuestionRequest } from 'dsh-ag-ui/presentation/providers/terminal'
 
 const scenario = process.argv[2] ?? ''
 const given: unknown = process.env['REQUEST'] === undefined ? undefined : JSON.parse(process.env['REQUEST'])
@@ -11,7 +11,7 @@ const provider = terminalProvider(options)
 const bound = { requestId: 'r', invocationId: 'i', origin: 'plugin:git' }
 const never = new AbortController()
 
-function context(signal = never.signal): HandlerContext<never> {
+function context(signal = never.signal): HandlerContext {
   return { signal, progress: () => {} }
 }
 
@@ -19,7 +19,7 @@ function context(signal = never.signal): HandlerContext<never> {
 async function onKey(then: () => void): Promise<void> {
   await new Promise(setImmediate)
   process.stdin.once('data', then)
-  await provider.notification({ ...bound, text: 'armed' }, context())
+  await provider.notify({ ...bound, text: 'armed' }, context())
 }
 
 /** Modes of the terminal as the user's shell finds them. */
@@ -32,38 +32,46 @@ const asked = { ...bound, kind: 'question', fields: [{ id: 'name', kind: 'text',
 
 const scenarios: Record<string, () => unknown> = {
   async ask() {
-    const result = await provider.interaction(given as UserInteractionRequest, context())
+    const result = await provider.interact(given as QuestionRequest, context())
     return { result, modes: modes() }
   },
   async notifyWhileAsking() {
-    const answer = provider.interaction({ ...asked }, context())
-    const notified = await provider.notification({ ...bound, text: 'build \x1b[31mfailed', level: 'warning' }, context())
+    const answer = provider.interact({ ...asked }, context())
+    const notified = await provider.notify({ ...bound, text: 'build \x1b[31mfailed', level: 'warning' }, context())
     return { answer: await answer, notified }
   },
   async hangUp() {
     process.on('SIGHUP', () => {})
     const request = { ...bound, kind: 'secret-input', label: 'Token' } as const
-    return [await provider.interaction(request, context()), await provider.interaction(request, context())]
+    return [await provider.interact(request, context()), await provider.interact(request, context())]
   },
   async queue() {
     const controller = new AbortController()
-    const first = provider.interaction({ ...asked, fields: [{ id: 'a', kind: 'text', label: 'First' }] }, context())
-    const left = provider.interaction(asked, context(controller.signal))
-    const third = provider.interaction({ ...asked, fields: [{ id: 'c', kind: 'text', label: 'Third' }] }, context())
-    const refused = await provider.interaction(asked, context())
+    const first = provider.interact({ ...asked, fields: [{ id: 'a', kind: 'text', label: 'First' }] }, context())
+    const left = provider.interact(asked, context(controller.signal))
+    const third = provider.interact({ ...asked, fields: [{ id: 'c', kind: 'text', label: 'Third' }] }, context())
+    const refused = await provider.interact(asked, context())
     controller.abort()
     return [await first, await left, await third, refused]
   },
+  async explicit() {
+    const asked: string[] = []
+    const ask = (label: string) => provider.interact(
+      { ...bound, kind: 'question', fields: [{ id: 'a', kind: 'text', label }] },
+      { ...context(), present: async () => (asked.push(label), label === 'Shown') },
+    )
+    return [...await Promise.all([ask('Shown'), ask('Moved')]), asked]
+  },
   async abortWhileShown() {
     const controller = new AbortController()
-    const result = provider.interaction(asked, context(controller.signal))
+    const result = provider.interact(asked, context(controller.signal))
     await onKey(() => controller.abort())
     return { result: await result, modes: modes() }
   },
   async close() {
-    const result = provider.interaction(asked, context())
+    const result = provider.interact(asked, context())
     await onKey(() => void provider.close())
-    return { result: await result, after: await provider.interaction(asked, context()), modes: modes() }
+    return { result: await result, after: await provider.interact(asked, context()), modes: modes() }
   },
   async otherReaders() {
     const seen: string[] = []
@@ -73,13 +81,13 @@ const scenarios: Record<string, () => unknown> = {
       if (seen.length === 2) process.stdin.pause()
     })
     await new Promise(resolve => process.stdin.once('data', resolve))
-    const result = await provider.interaction({ ...bound, kind: 'secret-input', label: 'Token' }, context())
+    const result = await provider.interact({ ...bound, kind: 'secret-input', label: 'Token' }, context())
     process.stdout.write('after\n')
     await new Promise(resolve => process.stdin.once('data', resolve))
     return { result, seen }
   },
   async exitWhileAsking() {
-    void provider.interaction(asked, context())
+    void provider.interact(asked, context())
     await onKey(() => process.exit(0))
     process.once('exit', () => report({ raw: process.stdin.isRaw }))
     return new Promise(() => {})
@@ -93,9 +101,9 @@ const scenarios: Record<string, () => unknown> = {
   },
   async everything() {
     return [
-      await provider.interaction(asked, context()),
+      await provider.interact(asked, context()),
       await provider.copyText({ ...bound, text: 'x' }, context()),
-      await provider.notification({ ...bound, text: 'x' }, context()),
+      await provider.notify({ ...bound, text: 'x' }, context()),
       await provider.openExternal({ ...bound, uri: 'http://127.0.0.1:1/' }, context()),
     ]
   },

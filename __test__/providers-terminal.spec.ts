@@ -194,6 +194,23 @@ test('an approval shows who asks for what, and no text passes for another', asyn
   assert.ok(!driver.screen.includes('ghp_private'))
 })
 
+test('a long approval does not push its origin and action out of sight', async () => {
+  const driver = await ask({ ...APPROVAL, summary: Array(60).fill('Everything is fine').join('\n') }, { rows: 12 })
+  const screen = await driver.shows('Enter decides')
+  const visible = screen.split('\n').slice(-11)
+  assert.deepEqual(visible.slice(-7), [
+    'Risk: HIGH',
+    '1 private detail hidden; v shows or hides',
+    'Approval requested by plugin:git\\u{1b}]0;root\\u{7}',
+    '│ Action: git.push\\u{202e}gnp.exe',
+    '❯ Deny',
+    '  Approve',
+    'Arrows move, Enter decides, Ctrl-C cancels',
+  ])
+  driver.type(KEY.enter)
+  assert.deepEqual(await resultOf(driver), { status: 'submitted', value: { decision: 'denied' } })
+})
+
 test('an approval is denied unless the user moves', async () => {
   const driver = await ask({ ...APPROVAL, risk: undefined, details: [] })
   await driver.shows('Risk: not stated')
@@ -310,6 +327,14 @@ test('requests wait for the terminal, and not for ever', async () => {
   assert.deepEqual(await driver.result(), [
     answered({ a: '1' }), { status: 'cancelled' }, answered({ c: '3' }), { status: 'unavailable', reason: 'terminal-queue-full' },
   ])
+})
+
+test('a Host that wants to be asked before a request is shown is asked', async () => {
+  const driver = await Driver.start('explicit', { env: { OPTIONS: '{"presenting":"explicit"}' } })
+  await driver.shows('│ Shown')
+  driver.type(`1${KEY.enter}`)
+  assert.deepEqual(await driver.result(), [answered({ a: '1' }), { status: 'cancelled' }, ['Shown', 'Moved']])
+  assert.ok(!driver.screen.includes('Moved'))
 })
 
 test('an aborted call takes its prompt away', async () => {

@@ -216,7 +216,7 @@ test('the page is fixed, in the language of the reader, and keeps to itself', as
     assert.equal(answer.headers['cache-control'], 'no-store')
     assert.equal(answer.headers['referrer-policy'], 'no-referrer')
     assert.equal(answer.headers['x-content-type-options'], 'nosniff')
-    assert.match(answer.headers['content-security-policy'] ?? '', /^default-src 'none'; style-src 'sha256-[^']+'; /)
+    assert.match(String(answer.headers['content-security-policy']), /^default-src 'none'; style-src 'sha256-[^']+'; /)
     assert.equal(answer.headers['set-cookie'], undefined)
     assert.equal(answer.headers['access-control-allow-origin'], undefined)
     await receiver.result
@@ -448,7 +448,7 @@ test('receivers of a worker end with it', async () => {
 })
 
 test('the handler announces once, then submits', async () => {
-  const handler = externalRedirectHandler()
+  const { receive } = externalRedirectHandler()
   const announced: ExternalRedirectReady[] = []
   const ready = Promise.withResolvers<ExternalRedirectReady>()
   const context = {
@@ -459,18 +459,18 @@ test('the handler announces once, then submits', async () => {
       ready.resolve(value)
     },
   }
-  const result = handler({ requestId: 'r', invocationId: 'i', origin: 'o', mode: 'http-get' }, context)
+  const result = receive({ requestId: 'r', invocationId: 'i', origin: 'o', mode: 'http-get' }, context)
   await visit(`${(await ready.promise).redirectUri}?code=1`)
   assert.deepEqual(await result, { status: 'submitted', value: { query: { code: ['1'] } } })
   assert.equal(announced.length, 1)
 })
 
 test('the handler takes its receiver back when the call is aborted', async () => {
-  const handler = externalRedirectHandler()
+  const { receive } = externalRedirectHandler()
   const controller = new AbortController()
   const request = { requestId: 'r', invocationId: 'i', origin: 'o', mode: 'http-get' } as const
   let uri = ''
-  const result = handler(request, {
+  const result = receive(request, {
     signal: controller.signal,
     progress: ({ redirectUri }) => {
       uri = redirectUri
@@ -479,11 +479,11 @@ test('the handler takes its receiver back when the call is aborted', async () =>
   })
   assert.deepEqual(await result, { status: 'cancelled' })
   assert.ok(await isClosed(uri))
-  assert.deepEqual(await handler(request, { signal: controller.signal, progress: assert.fail }), { status: 'cancelled' })
+  assert.deepEqual(await receive(request, { signal: controller.signal, progress: () => assert.fail() }), { status: 'cancelled' })
   // An exact URI that is refused announces nothing.
-  const rejected = await handler({ ...request, exactRedirectUri: 'http://example.org/' }, {
+  const rejected = await receive({ ...request, exactRedirectUri: 'http://example.org/' }, {
     signal: new AbortController().signal,
-    progress: assert.fail,
+    progress: () => assert.fail(),
   })
   assert.deepEqual(rejected, { status: 'unavailable', reason: 'redirect-uri-rejected' })
 })

@@ -6,11 +6,13 @@
  */
 
 import { openNativeRedirectReceiver } from 'dsh-ag-ui/native'
+import { CANCELLED } from './providers/contract.ts'
 import type {
+  ExternalRedirectHandler,
   ExternalRedirectReady,
   ExternalRedirectRequest,
   ExternalRedirectValue,
-  Handler,
+  HandlerContext,
   PresentationResult,
 } from './providers/contract.ts'
 
@@ -172,30 +174,33 @@ export interface ExternalRedirectHandlerOptions {
  *
  * @throws TypeError when a limit is not a positive integer within its ceiling, at the first request.
  */
-export function externalRedirectHandler(
-  options: ExternalRedirectHandlerOptions = {},
-): Handler<ExternalRedirectRequest, ExternalRedirectValue, ExternalRedirectReady> {
-  const { limits, keepAlive = 'until-settled' } = options
-  return async (request, context) => {
-    const { signal } = context
-    if (signal.aborted) return Object.freeze({ status: 'cancelled' })
-    const { exactRedirectUri, deadline } = request
-    const receiver = openRedirectReceiver({
-      keepAlive,
-      ...(limits !== undefined && { limits }),
-      ...(exactRedirectUri !== undefined && { exactRedirectUri }),
-      ...(deadline !== undefined && { deadline }),
-    })
-    const cancel = (): void => receiver.cancel()
-    signal.addEventListener('abort', cancel, { once: true })
-    try {
-      const ready = await receiver.ready.catch(() => undefined)
-      if (ready !== undefined && !signal.aborted) context.progress(ready)
-      return await receiver.result
-    } finally {
-      signal.removeEventListener('abort', cancel)
-      // Reached with the receiver pending only when `progress` threw: nobody can use the URI.
-      receiver.cancel()
-    }
+export function externalRedirectHandler(options: ExternalRedirectHandlerOptions = {}): ExternalRedirectHandler {
+  return Object.freeze({ receive: (request, context) => receive(request, context, options) } satisfies ExternalRedirectHandler)
+}
+
+async function receive(
+  request: ExternalRedirectRequest,
+  context: HandlerContext<ExternalRedirectReady>,
+  { limits, keepAlive = 'until-settled' }: ExternalRedirectHandlerOptions,
+): Promise<PresentationResult<ExternalRedirectValue>> {
+  const { signal } = context
+  if (signal.aborted) return CANCELLED
+  const { exactRedirectUri, deadline } = request
+  const receiver = openRedirectReceiver({
+    keepAlive,
+    ...(limits !== undefined && { limits }),
+    ...(exactRedirectUri !== undefined && { exactRedirectUri }),
+    ...(deadline !== undefined && { deadline }),
+  })
+  const cancel = (): void => receiver.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    const ready = await receiver.ready.catch(() => undefined)
+    if (ready !== undefined && !signal.aborted) context.progress(ready)
+    return await receiver.result
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    // Reached with the receiver pending only when `progress` threw: nobody can use the URI.
+    receiver.cancel()
   }
 }

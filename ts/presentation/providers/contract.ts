@@ -23,18 +23,17 @@ export type PresentationResult<T> =
   | { readonly status: 'unavailable', readonly reason?: string }
 
 /** What a handler needs of its call: a part of the capability handler's context. */
-export interface HandlerContext<P = unknown> {
+export interface HandlerContext<Progress = unknown> {
   /** Aborts when the request is cancelled, expires, or loses its agreement. */
   readonly signal: AbortSignal
   /** Sends a progress value to the consumer. Only `ExternalRedirect` does. */
-  progress(value: P): void
+  progress(value: Progress): void
+  /** Asks, where the Host wants to be asked, whether the request may be shown; `false` when it is over or has moved. */
+  present?(): Promise<boolean>
 }
 
-/** Answers one request. */
-export type Handler<Request, Value, Progress = never> = (
-  request: Request,
-  context: HandlerContext<Progress>,
-) => Promise<PresentationResult<Value>>
+/** An answer, at once or later. */
+export type Eventually<Value> = PresentationResult<Value> | Promise<PresentationResult<Value>>
 
 export interface Accepted {
   readonly accepted: true
@@ -148,14 +147,37 @@ export interface ExternalRedirectValue {
   readonly query: Readonly<Record<string, readonly string[]>>
 }
 
-/** One handler for each kind that a provider carries. */
-export interface ProviderHandlers {
-  readonly openExternal?: Handler<OpenExternalRequest, Accepted>
-  readonly copyText?: Handler<CopyTextRequest, Accepted>
-  readonly notification?: Handler<NotificationRequest, Accepted>
-  readonly interaction?: Handler<UserInteractionRequest, UserInteractionValue>
-  readonly externalRedirect?: Handler<ExternalRedirectRequest, ExternalRedirectValue, ExternalRedirectReady>
+export interface OpenExternalHandler {
+  openExternal(request: OpenExternalRequest, context: HandlerContext): Eventually<Accepted>
 }
+
+export interface CopyTextHandler {
+  copyText(request: CopyTextRequest, context: HandlerContext): Eventually<Accepted>
+}
+
+export interface NotificationHandler {
+  notify(request: NotificationRequest, context: HandlerContext): Eventually<Accepted>
+}
+
+export interface UserInteractionHandler {
+  interact(request: QuestionRequest, context: HandlerContext): Eventually<QuestionAnswers>
+  interact(request: ApprovalRequest, context: HandlerContext): Eventually<ApprovalValue>
+  interact(request: SecretInputRequest, context: HandlerContext): Eventually<SecretInputValue>
+}
+
+export interface ExternalRedirectHandler {
+  receive(request: ExternalRedirectRequest, context: HandlerContext<ExternalRedirectReady>): Eventually<ExternalRedirectValue>
+}
+
+/** All five kinds in one object, which fits the implementation binder of each. */
+export interface Provider extends
+  OpenExternalHandler, CopyTextHandler, NotificationHandler, UserInteractionHandler, ExternalRedirectHandler {}
+
+/** An `interact` that answers each request with the value of its kind, which overloads cannot be told. */
+export type AnyInteract = (
+  request: UserInteractionRequest,
+  context: HandlerContext,
+) => Promise<PresentationResult<UserInteractionValue>>
 
 /** The result of a request that this provider cannot serve. `reason` is a stable code. */
 export function unavailable(reason: string): PresentationResult<never> {

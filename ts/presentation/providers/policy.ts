@@ -10,10 +10,11 @@
 
 import { ACCEPTED, submitted, unavailable } from './contract.ts'
 import type {
+  AnyInteract,
   ApprovalRequest,
-  HandlerContext,
+  Eventually,
   PresentationResult,
-  ProviderHandlers,
+  Provider,
   QuestionRequest,
   RequestContext,
   SecretInputRequest,
@@ -39,7 +40,7 @@ export interface PolicyProviderOptions {
   /** First match decides. Copied and frozen. */
   readonly rules: readonly PolicyRule[]
   /** Carries out what `allow` and `ask` send on: another provider, or the handlers of one's own. */
-  readonly handlers?: ProviderHandlers
+  readonly handlers?: Partial<Provider>
 }
 
 /** Reason of a request that no rule admits. */
@@ -54,7 +55,7 @@ export const NO_ANSWER = 'policy-no-answer'
  *
  * @throws TypeError naming the first thing that is wrong in the rules.
  */
-export function policyProvider(options: PolicyProviderOptions): Required<ProviderHandlers> {
+export function policyProvider(options: PolicyProviderOptions): Provider {
   const rules = validateRules(options.rules)
   const handlers = options.handlers ?? {}
   const find = <Kind extends PolicyRule['kind']>(
@@ -76,48 +77,42 @@ export function policyProvider(options: PolicyProviderOptions): Required<Provide
     }
   }
 
-  async function interaction(
-    request: UserInteractionRequest,
-    context: HandlerContext<never>,
-  ): Promise<PresentationResult<UserInteractionValue>> {
+  const interact: AnyInteract = async (request, context) => {
     const decision = await decide(request)
-    return decision === 'ask' ? pass(handlers.interaction, request, context) : decision
+    if (decision !== 'ask') return decision
+    return handlers.interact === undefined
+      ? unavailable(NO_HANDLER)
+      : (handlers as { interact: AnyInteract }).interact(request, context)
   }
 
   return Object.freeze({
     async openExternal(request, context) {
       const rule = find('open-external', request, rule => holdsForUri(rule, request.uri))
-      return rule?.decision === 'allow' ? pass(handlers.openExternal, request, context) : unavailable(POLICY_REFUSED)
+      return carryOut(rule?.decision, () => handlers.openExternal?.(request, context))
     },
     async copyText(request, context) {
       const rule = find('copy-text', request, rule => request.text.length <= (rule.maxLength ?? Infinity))
-      return rule?.decision === 'allow' ? pass(handlers.copyText, request, context) : unavailable(POLICY_REFUSED)
+      return carryOut(rule?.decision, () => handlers.copyText?.(request, context))
     },
-    async notification(request, context) {
+    async notify(request, context) {
       const rule = find('notification', request, () => true)
-      switch (rule?.decision) {
-        case 'allow':
-          return pass(handlers.notification, request, context)
-        case 'accept':
-          return ACCEPTED
-        default:
-          return unavailable(POLICY_REFUSED)
-      }
+      return rule?.decision === 'accept'
+        ? ACCEPTED
+        : carryOut(rule?.decision, () => handlers.notify?.(request, context))
     },
-    interaction,
-    async externalRedirect(request, context) {
+    interact: interact as Provider['interact'],
+    async receive(request, context) {
       const rule = find('external-redirect', request, rule => holdsForRedirect(rule, request.exactRedirectUri))
-      return rule?.decision === 'allow' ? pass(handlers.externalRedirect, request, context) : unavailable(POLICY_REFUSED)
+      return carryOut(rule?.decision, () => handlers.receive?.(request, context))
     },
-  } satisfies Required<ProviderHandlers>)
+  } satisfies Provider)
 }
 
-function pass<Request, Value, Progress>(
-  handler: ((request: Request, context: HandlerContext<Progress>) => Promise<PresentationResult<Value>>) | undefined,
-  request: Request,
-  context: HandlerContext<Progress>,
-): Promise<PresentationResult<Value>> | PresentationResult<never> {
-  return handler === undefined ? unavailable(NO_HANDLER) : handler(request, context)
+function carryOut<Value>(
+  decision: 'allow' | 'deny' | undefined,
+  handle: () => Eventually<Value> | undefined,
+): Eventually<Value> {
+  return decision === 'allow' ? handle() ?? unavailable(NO_HANDLER) : unavailable(POLICY_REFUSED)
 }
 
 function holdsForUri(rule: OpenExternalRule, uri: string): boolean {

@@ -12,12 +12,14 @@ import { externalRedirectHandler } from '../redirect.ts'
 import type { ExternalRedirectHandlerOptions } from '../redirect.ts'
 import { ACCEPTED, CANCELLED, unavailable } from './contract.ts'
 import type {
+  Accepted,
+  AnyInteract,
   CopyTextRequest,
+  HandlerContext,
   NotificationRequest,
   OpenExternalRequest,
   PresentationResult,
-  ProviderHandlers,
-  UserInteractionRequest,
+  Provider,
   UserInteractionValue,
 } from './contract.ts'
 import { clipboardRoutes, osc52, runClipboardCommand } from './terminal/clipboard.ts'
@@ -28,7 +30,7 @@ import type { Launcher } from './terminal/launch.ts'
 import { QUOTE } from './terminal/layout.ts'
 import { CHINESE, ENGLISH, messagesFor } from './terminal/messages.ts'
 import { NO_TERMINAL, Session } from './terminal/session.ts'
-import type { Input, TerminalOutput } from './terminal/session.ts'
+import type { Input, TerminalOutput } from './terminal/keyboard.ts'
 import { visibleLine, visibleLines } from './terminal/visible.ts'
 
 export type { Input, Launcher, TerminalOutput }
@@ -46,32 +48,48 @@ export interface TerminalProviderOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Requests that may wait for the terminal, the one being shown included. Default 16. */
   readonly maxQueued?: number
+  /**
+   * As it was told to the Host. `explicit`: asks the Host when a request's turn comes, so that one which waits for the
+   * terminal can still move. Default `on-offer`.
+   */
+  readonly presenting?: 'on-offer' | 'explicit'
   /** Opens a page. Default: the system's browser, when there is a graphical environment. */
   readonly launch?: Launcher
   /** For the redirect receivers. */
   readonly redirect?: ExternalRedirectHandlerOptions
 }
 
-/** The handlers, each for the implementation binder of its kind. */
-export interface TerminalProvider extends Required<ProviderHandlers> {
+/** A provider of all five kinds, for the implementation binder of each. */
+export interface TerminalProvider extends Provider {
   /** Cancels what is shown and what waits, and refuses from now on. The terminal is as it was when this returns. */
   close(): Promise<void>
 }
 
 /**
- * Makes a provider. Reasons of its `unavailable` results: `no-terminal` (input or output is not a terminal, or the
+ * Makes a provider.
+ *
+ * Reasons of its `unavailable` results: `no-terminal` (input or output is not a terminal, or the
  * provider is closed), `terminal-queue-full`, `uri-rejected`, `no-graphical-environment`, `launch-failed`,
  * `no-clipboard`.
+ *
+ * @throws TypeError when `maxQueued` is not a positive safe integer.
  */
 export function terminalProvider(options: TerminalProviderOptions = {}): TerminalProvider {
   const { env = process.env, launch, maxQueued = 16 } = options
+  if (!Number.isSafeInteger(maxQueued) || maxQueued < 1) throw new TypeError('maxQueued must be a positive safe integer')
   const messages = options.language === undefined
     ? messagesFor(env)
     : { en: ENGLISH, zh: CHINESE }[options.language]
-  const session = new Session(options.input ?? process.stdin, options.output ?? process.stdout, messages, maxQueued)
+  const session = new Session({
+    input: options.input ?? process.stdin,
+    output: options.output ?? process.stdout,
+    messages,
+    maxQueued,
+    presenting: options.presenting ?? 'on-offer',
+  })
   let pending: Promise<unknown> = Promise.resolve()
 
-  async function openExternal({ uri, origin }: OpenExternalRequest): Promise<PresentationResult<{ readonly accepted: true }>> {
+  async function openExternal({ uri, origin }: OpenExternalRequest): Promise<PresentationResult<Accepted>> {
     const page = webUri(uri)
     if (page === undefined) return unavailable('uri-rejected')
     if (launch === undefined && !hasGraphicalEnvironment(process.platform, env)) {
@@ -91,7 +109,7 @@ export function terminalProvider(options: TerminalProviderOptions = {}): Termina
     return ACCEPTED
   }
 
-  async function copyText({ text, origin }: CopyTextRequest): Promise<PresentationResult<{ readonly accepted: true }>> {
+  async function copyText({ text, origin }: CopyTextRequest): Promise<PresentationResult<Accepted>> {
     if (!session.isInteractive) return unavailable(NO_TERMINAL)
     for (const route of clipboardRoutes(process.platform, env)) {
       if (!await copyBy(route, text)) continue
@@ -109,7 +127,7 @@ export function terminalProvider(options: TerminalProviderOptions = {}): Termina
     return sequence !== undefined
   }
 
-  async function notification(request: NotificationRequest): Promise<PresentationResult<{ readonly accepted: true }>> {
+  async function notify(request: NotificationRequest): Promise<PresentationResult<Accepted>> {
     if (!session.isInteractive) return unavailable(NO_TERMINAL)
     const { text, origin, level = 'info' } = request
     session.print([
@@ -119,8 +137,8 @@ export function terminalProvider(options: TerminalProviderOptions = {}): Termina
     return ACCEPTED
   }
 
-  function interaction(request: UserInteractionRequest, signal: AbortSignal): Promise<PresentationResult<UserInteractionValue>> {
-    return session.hold<UserInteractionValue>(request, signal, (dialogue) => {
+  const interact: AnyInteract = (request, context) => {
+    const result = session.hold<UserInteractionValue>(request, context, (dialogue) => {
       switch (request.kind) {
         case 'question':
           return question(request, dialogue, messages)
@@ -130,25 +148,24 @@ export function terminalProvider(options: TerminalProviderOptions = {}): Termina
           return secretInput(request, dialogue, messages)
       }
     })
+    pending = Promise.allSettled([pending, result])
+    return result
   }
-
-  const unlessAborted = <Request, Value>(handle: (request: Request, signal: AbortSignal) => Promise<PresentationResult<Value>>) =>
-    async (request: Request, { signal }: { readonly signal: AbortSignal }): Promise<PresentationResult<Value>> =>
-      signal.aborted ? CANCELLED : handle(request, signal)
 
   return Object.freeze({
     openExternal: unlessAborted(openExternal),
     copyText: unlessAborted(copyText),
-    notification: unlessAborted(notification),
-    interaction: unlessAborted((request: UserInteractionRequest, signal) => {
-      const result = interaction(request, signal)
-      pending = Promise.allSettled([pending, result])
-      return result
-    }),
-    externalRedirect: externalRedirectHandler(options.redirect),
+    notify: unlessAborted(notify),
+    interact: interact as Provider['interact'],
+    receive: externalRedirectHandler(options.redirect).receive,
     async close() {
       session.close()
       await pending
     },
   })
+}
+
+function unlessAborted<Request>(handle: (request: Request) => Promise<PresentationResult<Accepted>>) {
+  return async (request: Request, { signal }: HandlerContext): Promise<PresentationResult<Accepted>> =>
+    signal.aborted ? CANCELLED : handle(request)
 }

@@ -122,14 +122,17 @@ function echo(field: QuestionField, answer: Answered<Answer>, messages: Messages
 export async function approval(request: ApprovalRequest, dialogue: Dialogue, messages: Messages): Promise<ApprovalValue> {
   const { origin, action, summary, details = [], risk } = request
   const isPrivate = ({ sensitivity }: { readonly sensitivity?: string }): boolean => sensitivity === 'private'
-  dialogue.print([
-    { text: messages.asksApproval(visibleLine(origin)), style: 'strong' },
+  const header: Line = { text: messages.asksApproval(visibleLine(origin)), style: 'strong' }
+  const extent = dialogue.print([
+    header,
     ...labelled(messages.action, action),
     ...labelled(messages.summary, summary),
     ...details.filter(detail => !isPrivate(detail)).flatMap(({ label, value }) => labelled(visibleLine(label), value)),
     { text: `${messages.risk}: ${messages.risks[risk ?? 'unknown']}`, style: risk === 'high' ? 'warning' : 'strong' },
   ])
-  const decision = await dialogue.ask(new ApprovalPrompt(details.filter(isPrivate), messages))
+  // A text of any length must not push who asks for what out of sight.
+  const reminder = extent === 'fits' ? [] : [header, ...labelled(messages.action, action).slice(0, 1)]
+  const decision = await dialogue.ask(new ApprovalPrompt(reminder, details.filter(isPrivate), messages))
   dialogue.print([{ text: decision === 'approved' ? messages.approved : messages.denied, style: 'strong' }])
   return Object.freeze({ decision })
 }

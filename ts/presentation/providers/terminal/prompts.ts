@@ -198,6 +198,7 @@ export interface HiddenDetail {
  * in one piece, and must not approve anything.
  */
 export class ApprovalPrompt implements Prompt<'approved' | 'denied'> {
+  readonly #reminder: readonly Line[]
   readonly #hidden: readonly HiddenDetail[]
   readonly #messages: Messages
   #current: 'approved' | 'denied' = 'denied'
@@ -205,7 +206,9 @@ export class ApprovalPrompt implements Prompt<'approved' | 'denied'> {
   /** The read that brought the last key. */
   #chunk = 0
 
-  constructor(hidden: readonly HiddenDetail[], messages: Messages) {
+  /** `reminder` stands above the choice. */
+  constructor(reminder: readonly Line[], hidden: readonly HiddenDetail[], messages: Messages) {
+    this.#reminder = reminder
     this.#hidden = hidden
     this.#messages = messages
   }
@@ -221,7 +224,8 @@ export class ApprovalPrompt implements Prompt<'approved' | 'denied'> {
       ...(this.#details === 'shown' ? this.#hidden.flatMap(({ label, value }) => labelled(visibleLine(label), value)) : []),
     ]
     const { lines, focus } = choiceLines(choices, this.#current === 'denied' ? 0 : 1, () => '')
-    return { lines: [...details, ...lines, { text: messages.approvalHint, style: 'faint' }], focus: details.length + focus }
+    const above = [...details, ...this.#reminder]
+    return { lines: [...above, ...lines, { text: messages.approvalHint, style: 'faint' }], focus: above.length + focus }
   }
 
   press(key: Key): Done<'approved' | 'denied'> | undefined {

@@ -24,6 +24,9 @@ export interface View {
   readonly cursor?: number
 }
 
+/** Rows that a short prompt takes. */
+const ROOM_FOR_A_PROMPT = 6
+
 /** A redrawn region. At any time the terminal's cursor is inside it. */
 export class Screen {
   readonly #output: Output
@@ -38,6 +41,10 @@ export class Screen {
   get #columns(): number {
     // The last column stays empty: terminals differ in when they wrap.
     return Math.max((this.#output.columns ?? 80) - 1, 10)
+  }
+
+  get #height(): number {
+    return Math.max((this.#output.rows ?? 24) - 1, 1)
   }
 
   draw(view: View): void {
@@ -57,12 +64,13 @@ export class Screen {
   }
 
   /** Prints above the region, for good. */
-  print(lines: readonly Line[]): void {
+  print(lines: readonly Line[]): 'fits' | 'scrolls' {
     const view = this.#view
     this.clear()
     const rows = lines.flatMap(line => paint(line, this.#columns))
     this.#output.write(rows.map(({ output }) => `${output}\r\n`).join(''))
     if (view !== undefined) this.draw(view)
+    return rows.length + ROOM_FOR_A_PROMPT <= this.#height ? 'fits' : 'scrolls'
   }
 
   /** Draws again, for a terminal of another size. */
@@ -95,7 +103,7 @@ export class Screen {
     const before = painted.slice(0, view.focus).reduce((sum, rows) => sum + rows.length, 0)
     const { row, column } = caret(view, columns)
     const all = painted.flat()
-    const height = Math.max((this.#output.rows ?? 24) - 1, 1)
+    const height = this.#height
     const target = before + row
     const first = Math.max(0, Math.min(target - Math.floor(height / 2), all.length - height))
     return { rows: all.slice(first, first + height), cursorRow: target - first, cursorColumn: column }
