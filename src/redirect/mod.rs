@@ -17,6 +17,7 @@ pub mod query;
 pub mod registry;
 pub mod slot;
 pub mod target;
+pub mod token;
 
 mod listener;
 

@@ -12,7 +12,8 @@ use super::limits::Limits;
 use super::listener::{Listener, Route};
 use super::outcome::{Outcome, Ready, Unavailable};
 use super::slot::Slot;
-use super::target::{ExactUri, LoopbackHost, Target, Token};
+use super::target::{ExactUri, LoopbackHost, Target};
+use super::token::Token;
 
 /// Receivers that one registry keeps open at a time.
 pub const MAX_RECEIVERS: usize = 256;

@@ -6,6 +6,7 @@ use subtle::ConstantTimeEq;
 use url::Url;
 
 use super::query::{self, Pairs};
+use super::token::Token;
 
 /// Longest exact URI, in bytes.
 pub const MAX_URI_BYTES: usize = 2048;
@@ -77,7 +78,7 @@ impl Target {
             SocketAddr::V4(v4) => v4.ip().to_string(),
             SocketAddr::V6(v6) => format!("[{}]", v6.ip()),
         };
-        let path = format!("/{}", token.0);
+        let path = format!("/{}", token.as_str());
         Self {
             uri: format!("http://{host}:{}{path}", address.port()),
             authority: Authority {
@@ -250,178 +251,5 @@ fn loopback_host(host: &str) -> Result<LoopbackHost, UriRejection> {
     }
 }
 
-/// The unguessable part of a one-time path: 256 random bits, as 64 hexadecimal digits.
-#[derive(Clone)]
-pub struct Token(String);
-
-impl Token {
-    /// # Errors
-    /// The system's random source failed.
-    pub fn random() -> Result<Self, getrandom::Error> {
-        use std::fmt::Write as _;
-        let mut bytes = [0_u8; 32];
-        getrandom::fill(&mut bytes)?;
-        let mut text = String::with_capacity(64);
-        for byte in bytes {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        Ok(Self(text))
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn rejection(uri: &str) -> UriRejection {
-        ExactUri::parse(uri).unwrap_err()
-    }
-
-    #[test]
-    fn keeps_the_string_and_matches_what_a_browser_sends() {
-        let exact = ExactUri::parse("http://LocalHost:8123/a/./b/../C%2fd?app=1").unwrap();
-        assert_eq!(
-            exact.target.uri(),
-            "http://LocalHost:8123/a/./b/../C%2fd?app=1"
-        );
-        assert!(exact.target.has_path("/a/C%2fd"));
-        assert!(!exact.target.has_path("/a/C%2Fd"));
-        assert!(!exact.target.has_path("/a/c%2fd"));
-        assert!(exact.target.has_authority("localhost:8123"));
-        assert_eq!((exact.host, exact.port), (LoopbackHost::Localhost, 8123));
-    }
-
-    #[test]
-    fn an_empty_path_is_the_root() {
-        for uri in [
-            "http://127.0.0.1:9",
-            "http://127.0.0.1:9/",
-            "http://127.0.0.1:9?x=1",
-        ] {
-            let target = ExactUri::parse(uri).unwrap().target;
-            assert!(target.has_path("/"), "{uri}");
-            assert_eq!(target.uri(), uri);
-        }
-    }
-
-    #[test]
-    fn knows_where_to_listen() {
-        let addresses = |uri: &str| {
-            let exact = ExactUri::parse(uri).unwrap();
-            exact
-                .host
-                .addresses(exact.port)
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(addresses("http://127.0.0.1:80/"), ["127.0.0.1:80"]);
-        assert_eq!(addresses("http://127.9.8.7:80/"), ["127.9.8.7:80"]);
-        assert_eq!(addresses("HTTP://[::1]:80/"), ["[::1]:80"]);
-        assert_eq!(
-            addresses("http://localhost:80/"),
-            ["127.0.0.1:80", "[::1]:80"]
-        );
-    }
-
-    #[test]
-    fn rejects_what_cannot_be_kept_verbatim() {
-        let table = [
-            ("https://127.0.0.1:1/", UriRejection::Scheme),
-            ("http:/127.0.0.1:1/", UriRejection::Scheme),
-            ("127.0.0.1:1/", UriRejection::Scheme),
-            ("", UriRejection::Scheme),
-            (" http://127.0.0.1:1/", UriRejection::Character),
-            ("http://127.0.0.1:1/a b", UriRejection::Character),
-            ("http://127.0.0.1:1/\\x", UriRejection::Character),
-            ("http://127.0.0.1:1/%zz", UriRejection::Character),
-            ("http://127.0.0.1:1/%4", UriRejection::Character),
-            ("http://127.0.0.1:1/é", UriRejection::Character),
-            ("http://127.0.0.1:1/[a]", UriRejection::Character),
-            ("http://127.0.0.1:1/\n", UriRejection::Character),
-            ("http://127.0.0.1:1/#a", UriRejection::Fragment),
-            ("http://u@127.0.0.1:1/", UriRejection::UserInformation),
-            ("http://127.0.0.1/", UriRejection::Port),
-            ("http://[::1]/", UriRejection::Port),
-            ("http://127.0.0.1:/", UriRejection::Port),
-            ("http://127.0.0.1:0/", UriRejection::Port),
-            ("http://127.0.0.1:080/", UriRejection::Port),
-            ("http://127.0.0.1:+80/", UriRejection::Port),
-            ("http://127.0.0.1:65536/", UriRejection::Port),
-            ("http://127.1:80/", UriRejection::NotLoopback),
-            ("http://0.0.0.0:80/", UriRejection::NotLoopback),
-            ("http://10.0.0.1:80/", UriRejection::NotLoopback),
-            ("http://[::]:80/", UriRejection::NotLoopback),
-            ("http://[0:0:0:0:0:0:0:1]:80/", UriRejection::NotLoopback),
-            ("http://[::ffff:127.0.0.1]:80/", UriRejection::NotLoopback),
-            ("http://localhost.:80/", UriRejection::NotLoopback),
-            (
-                "http://localhost.example.org:80/",
-                UriRejection::NotLoopback,
-            ),
-            (
-                "http://127.0.0.1.example.org:80/",
-                UriRejection::NotLoopback,
-            ),
-            ("http://:80/", UriRejection::NotLoopback),
-            ("http://127.0.0.1:2:80/", UriRejection::NotLoopback),
-        ];
-        for (uri, why) in table {
-            assert_eq!(rejection(uri), why, "{uri:?}");
-        }
-        let long = format!("http://127.0.0.1:1/{}", "a".repeat(MAX_URI_BYTES));
-        assert_eq!(rejection(&long), UriRejection::TooLong);
-    }
-
-    #[test]
-    fn host_is_compared_as_browsers_send_it() {
-        let at = |uri: &str| ExactUri::parse(uri).unwrap().target;
-        let plain = at("http://localhost:80/");
-        assert!(plain.has_authority("localhost") && plain.has_authority("LOCALHOST:80"));
-        assert!(!plain.has_authority("localhost:080") && !plain.has_authority("localhost:"));
-        let six = at("http://[::1]:8080/");
-        assert!(six.has_authority("[::1]:8080"));
-        assert!(!six.has_authority("[::1]") && !six.has_authority("localhost:8080"));
-        assert!(at("http://[::1]:80/").has_authority("[::1]"));
-        let four = at("http://127.0.0.1:8080/");
-        assert!(!four.has_authority("127.0.0.1") && !four.has_authority("evil.example:8080"));
-    }
-
-    #[test]
-    fn a_registered_query_is_retained() {
-        let target = ExactUri::parse("http://127.0.0.1:1/?app=a%20b&flag")
-            .unwrap()
-            .target;
-        let retains = |raw: &str| target.retains_query(&query::decode(raw, 99).unwrap());
-        assert!(retains("app=a%20b&flag&code=1"));
-        assert!(retains("app=a+b&flag=&code=1"));
-        assert!(!retains("code=1&app=a+b&flag"));
-        assert!(!retains("app=other&flag&code=1"));
-        assert!(!retains(""));
-    }
-
-    #[test]
-    fn targets_overlap_when_one_request_could_be_for_both() {
-        let at = |uri: &str| ExactUri::parse(uri).unwrap().target;
-        let plain = at("http://127.0.0.1:1/cb");
-        assert!(plain.overlaps(&at("http://127.0.0.1:1/cb?app=1")));
-        assert!(!at("http://127.0.0.1:1/cb?app=2").overlaps(&at("http://127.0.0.1:1/cb?app=1")));
-        assert!(!plain.overlaps(&at("http://127.0.0.1:1/cb2")));
-        assert!(!plain.overlaps(&at("http://localhost:1/cb")));
-    }
-
-    #[test]
-    fn one_time_paths_are_long_and_differ() {
-        let address = "127.0.0.1:4000".parse().unwrap();
-        let one = Target::one_time(address, &Token::random().unwrap());
-        let two = Target::one_time(address, &Token::random().unwrap());
-        assert_eq!(one.uri().len(), "http://127.0.0.1:4000/".len() + 64);
-        assert_ne!(one.uri(), two.uri());
-        assert!(!one.overlaps(&two));
-        let six = Target::one_time("[::1]:4000".parse().unwrap(), &Token::random().unwrap());
-        assert!(six.uri().starts_with("http://[::1]:4000/"));
-        assert!(six.has_authority("[::1]:4000"));
-    }
-}
+mod tests;
