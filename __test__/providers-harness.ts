@@ -40,6 +40,11 @@ const scenarios: Record<string, () => unknown> = {
     const notified = await provider.notify({ ...bound, text: 'build \x1b[31mfailed', level: 'warning' }, context())
     return { answer: await answer, notified }
   },
+  async expire() {
+    const deadline = new Date(Date.now() + 300).toISOString()
+    const result = await provider.interact({ ...bound, deadline, kind: 'secret-input', label: 'Token' }, context())
+    return { result, modes: modes() }
+  },
   async hangUp() {
     process.on('SIGHUP', () => {})
     const request = { ...bound, kind: 'secret-input', label: 'Token' } as const

@@ -271,8 +271,7 @@ for (const [name, request] of Object.entries(KINDS)) {
 }
 
 test('a deadline expires the request', async () => {
-  const deadline = new Date(Date.now() + 1500).toISOString()
-  const driver = await ask({ kind: 'secret-input', label: 'S', deadline })
+  const driver = await Driver.start('expire')
   await driver.shows('Secret requested by')
   driver.type('typed')
   assert.deepEqual(await resultOf(driver), { status: 'expired' })
