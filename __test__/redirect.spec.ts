@@ -106,7 +106,7 @@ test('names of the query cannot reach a prototype', async () => {
   assert.ok(result.status === 'submitted')
   const { query } = result.value
   assert.equal(Object.getPrototypeOf(query), Object.prototype)
-  assert.deepEqual(Object.entries(query).sort(), [['10', ['b']], ['2', ['a']], ['__proto__', ['1']], ['constructor', ['2']]])
+  assert.deepEqual(Object.entries(query).toSorted(([a], [b]) => a < b ? -1 : 1), [['10', ['b']], ['2', ['a']], ['__proto__', ['1']], ['constructor', ['2']]])
 })
 
 test('decodes what browsers send, byte for byte', async () => {
@@ -328,7 +328,7 @@ test('a second hit is refused and changes nothing', async () => {
   const receiver = openRedirectReceiver()
   const { redirectUri } = await receiver.ready
   const answers = await Promise.all([1, 2, 3, 4, 5].map(n => visit(`${redirectUri}?n=${n}`)))
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404, 404, 404, 404])
+  assert.deepEqual(answers.map(({ status }) => status).toSorted((a, b) => a - b), [200, 404, 404, 404, 404])
   const winner = answers.findIndex(({ status }) => status === 200) + 1
   assert.deepEqual(await receiver.result, { status: 'submitted', value: { query: { n: [String(winner)] } } })
   assert.equal((await visit(`${redirectUri}?n=6`)).status, 404)
