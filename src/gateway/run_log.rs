@@ -80,6 +80,9 @@ impl RunLog {
     /// Appends one event whose JSON is the concatenation of `pieces`.
     pub(super) fn event_of(&mut self, pieces: Box<[Arc<str>]>) -> Result<(), Overflow> {
         let bytes = pieces.iter().map(|piece| piece.len()).sum();
+        if self.terminated {
+            return Ok(());
+        }
         self.reserve_for(1, bytes)?;
         self.entries.push(Entry::Event(pieces));
         Ok(())
@@ -133,9 +136,6 @@ impl RunLog {
     }
 
     fn reserve_for(&mut self, events: usize, bytes: usize) -> Result<(), Overflow> {
-        if self.terminated {
-            return Ok(());
-        }
         let fits = self.entries.len() + events < self.limits.events
             && self.bytes + bytes + self.reserve <= self.limits.bytes;
         if !fits {
