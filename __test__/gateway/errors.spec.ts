@@ -1,10 +1,10 @@
 /** Every refusal over HTTP: its status, its code, its words, and nothing changed behind it (G3, G4, G11, G12). */
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { test } from 'node:test'
 import {
   bootGateway, browserTool, errorOf, history, hostTool, input, registerTools, SECRET, said, say, toolsSeen, transcript, user,
 } from '../support/gateway.ts'
