@@ -65,8 +65,8 @@ export declare class NativeGateway {
   nextReader(): number
   /** The error answer of the reader that `nextReader` named last. */
   readerError(): HttpError | null
-  /** What a response has not written yet. */
-  read(reader: number): string
+  /** What a response has not written yet: text, or a `Buffer` where that is cheaper for the socket. */
+  read(reader: number): string | Buffer
   /** Everything to ask of the Host, in order, as a JSON array. */
   effects(): string
   /** Sets one agent to work. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { NativeGateway } from '../../index.js'
+import { NativeGateway } from '../native.ts'
 import type { AgentEvents, AgentHost, HostAgent, HostTool, HostToolCall, HostToolResult } from '../host/port.ts'
 import type { CallOutcome, Effect, ToolEffect } from './effects.ts'
 import { ResponseSet } from './responses.ts'
@@ -224,7 +224,7 @@ export class GatewayDriver {
       for (const tool of register) thread.tools.set(tool.name, thread.agent.registerTool(this.#tool(id, tool)))
     } catch (error) {
       failure = error instanceof Error ? error.message : 'unknown failure'
-      for (const name of [...thread.tools.keys()]) takeBack(name)
+      for (const name of thread.tools.keys()) takeBack(name)
     }
     this.native.toolsSynced(id, failure)
   }

@@ -5,7 +5,7 @@
  */
 
 import type { ServerResponse } from 'node:http'
-import type { HttpError, NativeGateway } from '../../index.js'
+import type { HttpError, NativeGateway } from '../native.ts'
 
 /** Bits beside a reader's handle, as the native class documents them. */
 const HEAD = 1, LAST = 2, ERROR = 4
@@ -67,7 +67,7 @@ export class ResponseSet {
     if (bits & LAST) {
       this.#responses.delete(reader)
       res.end(chunk)
-    } else if (chunk !== '' && !res.write(chunk)) {
+    } else if (chunk.length > 0 && !res.write(chunk)) {
       response.full = true
       res.once('drain', () => {
         response.full = false
