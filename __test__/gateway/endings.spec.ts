@@ -81,6 +81,14 @@ test('a provider that fails after some text closes it and ends the run with its 
   assert.deepEqual(transcript(history(next)), ['user hi', 'user again', 'assistant Now.'])
 })
 
+test('a client that says which version it speaks gets declared fields only', async (t) => {
+  const gateway = await bootGateway(t)
+  gateway.adapter.queue(fail('Well, '))
+  const request = { ...input({ messages: [user('u-1', 'hi')] }), protocolVersion: '1.0' }
+  const events = await gateway.post(request).end()
+  assert.deepEqual(events.at(-1), { type: 'RUN_ERROR', message: 'provider failed', code: 'SCRIPT_FAILED' })
+})
+
 test('a provider that fails inside a call closes it', async (t) => {
   const gateway = await bootGateway(t)
   const [start, first] = callTools([{ id: 'c-1', name: 'pick', args: { label: 'x' } }])

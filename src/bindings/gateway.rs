@@ -290,9 +290,15 @@ impl NativeGateway {
 
     /// What a response has not written yet: text, or a `Buffer` where that is cheaper for the socket.
     #[napi(catch_unwind, ts_return_type = "string | Buffer")]
-    pub fn read<'env>(&self, env: &'env Env, reader: u32) -> napi::Result<Either<String, BufferSlice<'env>>> {
+    pub fn read<'env>(
+        &self,
+        env: &'env Env,
+        reader: u32,
+    ) -> napi::Result<Either<String, BufferSlice<'env>>> {
         let mut state = self.shared.lock();
-        let State { gateway, scratch, .. } = &mut *state;
+        let State {
+            gateway, scratch, ..
+        } = &mut *state;
         scratch.clear();
         gateway.read(Instant::now(), ReaderId(reader), scratch);
         if scratch.len() < LARGE_CHUNK {
