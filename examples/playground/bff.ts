@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net'
 import { probeGateway, trustedHeaders } from './gateway-target.ts'
 import type { GatewayTarget } from './gateway-target.ts'
 import { loadPage } from './page.ts'
-import { SessionCookies } from './session-cookie.ts'
+import type { SessionCookies } from './session-cookie.ts'
 
 /** Every demo user belongs to this tenant. */
 const TENANT = 'playground'

@@ -19,6 +19,5 @@ export interface GatewayConfig {
 
 /** Mounts the gateway on the Host's web server. */
 export async function mountGateway(ctx: Context, config: GatewayConfig): Promise<void> {
-  // The service's type names the complete configuration; its schema fills in what is left out.
-  await ctx.plugin(AgUi, config as ConstructorParameters<typeof AgUi>[1])
+  await ctx.plugin(AgUi, config)
 }
