@@ -117,14 +117,16 @@ test('results of every kind become text', async (t) => {
         { type: 'reasoning', text: 'two' },
         { type: 'image', attachment: { kind: 'ref', id: 'x', mediaType: 'image/png' } },
         { type: 'file', attachment: { id: 'y' } },
-        { type: 'text', text: 'three' },
+        { type: 'tool-call', id: 'n-1', name: 'inner', arguments: '{}' },
+        { type: 'tool-result', toolCallId: 'n-1', content: [{ type: 'text', text: 'three' }] },
+        { type: 'text', text: 'four' },
       ] as never,
     },
   }), hostTool('failing', { execute: () => Promise.reject(new Error('no luck')) }))
   gateway.adapter.queue(callTools([{ id: 'c-1', name: 'mixed', args: {} }, { id: 'c-2', name: 'failing', args: {} }]), say('ok'))
   const events = await gateway.run({ messages: [user('u-1', 'go')] })
   const results = events.filter(({ type }) => type === 'TOOL_CALL_RESULT').map(({ toolCallId, content }) => [toolCallId, content])
-  assert.deepEqual(results, [['c-1', 'one\ntwo\n[image result]\n[file result]\nthree'], ['c-2', 'Error: no luck']])
+  assert.deepEqual(results, [['c-1', 'one\ntwo\n[image result]\n[file result]\n[nested tool call: inner]\nthree\nfour'], ['c-2', 'Error: no luck']])
 })
 
 test('broken arguments of the model are shown as they are, and fail the call', async (t) => {

@@ -148,6 +148,26 @@ test('the Tool set is that of the run, in its agent only', async (t) => {
   assert.deepEqual(toolsSeen(gateway), [])
 })
 
+test('schemas as pages send them reach the model as the Host can enforce them', async (t) => {
+  const gateway = await bootGateway(t)
+  gateway.adapter.queue(callTools([{ id: 'c-1', name: 'plain', args: { any: 1 } }, { id: 'c-2', name: 'zod', args: { a: null } }]), say('ok'))
+  const zod = {
+    $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', additionalProperties: false, required: ['a'],
+    properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }], description: 'A name.' } },
+  }
+  const tools = [{ name: 'plain', description: 'Takes anything.' }, { name: 'zod', description: 'Takes a name.', parameters: zod }]
+  const first = await gateway.run({ messages: [user('u-1', 'go')], tools })
+  assert.equal(first.at(-1)?.type, 'RUN_FINISHED')
+  const sent = gateway.adapter.requests[0]?.tools ?? []
+  assert.deepEqual(sent.find(({ name }) => name === 'plain')?.parameters, { type: 'object', properties: {} })
+  assert.deepEqual(sent.find(({ name }) => name === 'zod')?.parameters, {
+    type: 'object', additionalProperties: false, required: ['a'],
+    properties: { a: { oneOf: [{ type: 'string' }, { type: 'null' }], description: 'A name.' } },
+  })
+  await gateway.run({ messages: [answer('t-1', 'c-1', 'x'), answer('t-2', 'c-2', 'y')], tools })
+  assert.deepEqual(resultsSeen(gateway), ['c-1 x', 'c-2 y'])
+})
+
 test('a continuation brings its own Tool set', async (t) => {
   const gateway = await bootGateway(t)
   gateway.adapter.queue(PICK, say('Done.'))

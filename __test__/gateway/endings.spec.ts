@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect, VERSIONS } from '../support/client.ts'
 import {
-  body, bootGateway, browserTool, callTools, cut, errorOf, fail, history, hostTool, input, mountPlugin, nextEvent, outline,
+  body, bootGateway, browserTool, callTools, compact, cut, errorOf, fail, history, hostTool, input, mountPlugin, nextEvent, outline,
   registerTools, said, say, transcript, user,
 } from '../support/gateway.ts'
 
@@ -81,6 +81,14 @@ test('a provider that fails after some text closes it and ends the run with its 
   assert.deepEqual(transcript(history(next)), ['user hi', 'user again', 'assistant Now.'])
 })
 
+test('a client that says which version it speaks gets declared fields only', async (t) => {
+  const gateway = await bootGateway(t)
+  gateway.adapter.queue(fail('Well, '))
+  const request = { ...input({ messages: [user('u-1', 'hi')] }), protocolVersion: '1.0' }
+  const events = await gateway.post(request).end()
+  assert.deepEqual(events.at(-1), { type: 'RUN_ERROR', message: 'provider failed', code: 'SCRIPT_FAILED' })
+})
+
 test('a provider that fails inside a call closes it', async (t) => {
   const gateway = await bootGateway(t)
   const [start, first] = callTools([{ id: 'c-1', name: 'pick', args: { label: 'x' } }])
@@ -133,6 +141,31 @@ test('a turn that a policy of the Host refuses; the message may be sent again un
   gateway.adapter.queue(say('ok'))
   const next = await gateway.run({ messages: [user('u-1', 'hi')] })
   assert.deepEqual(transcript(history(next)), ['user hi', 'assistant ok'])
+})
+
+test('what a failed turn had taken stays accepted; the failed run keeps its error', async (t) => {
+  const gateway = await bootGateway(t)
+  gateway.adapter.queue(fail('Well, '), say('Now.'))
+  const request = input({ messages: [user('u-1', 'hi')] })
+  const failed = await gateway.post(request).end()
+  assert.deepEqual(compact(await gateway.post(request).end()), compact(failed))
+  assert.deepEqual(body(await gateway.run({ messages: [user('u-1', 'hi')] })), ['RUN_FINISHED'])
+  assert.equal((await gateway.refuse(input({ messages: [user('u-1', 'ho')] }))).code, 'MESSAGE_ID_CONFLICT')
+  assert.equal(said(await gateway.run({ messages: [user('u-1', 'hi'), user('u-2', 'again')] })), 'Now.')
+})
+
+test('a client that leaves before it has sent its request changes nothing', async (t) => {
+  const gateway = await bootGateway(t)
+  const text = JSON.stringify(input({ messages: [user('u-1', 'hi')] }))
+  const run = gateway.post(text.slice(0, 20), { headers: { 'content-length': String(text.length) } })
+  await gateway.run()
+  const left = gateway.left(run)
+  run.leave()
+  await left
+  await run.received
+  gateway.adapter.queue(say('ok'))
+  assert.equal(said(await gateway.run({ messages: [user('u-1', 'ho')] })), 'ok')
+  assert.equal(gateway.adapter.requests.length, 1)
 })
 
 test('an agent that somebody else disposes ends its runs, and the thread comes back with its history', async (t) => {

@@ -48,7 +48,7 @@ test('tenant, user and thread name a thread together', async (t) => {
   for (const [tenant, person] of people) {
     gateway.adapter.queue(say(`hello ${tenant} ${person}`))
     const headers = { 'x-dsh-tenant-id': tenant, 'x-dsh-user-id': person }
-    const events = await gateway.post(input({ messages: [user('u-1', 'hi')] }), { headers }).end()
+    const events = await gateway.post(input({ runId: 'same', messages: [user('u-1', 'hi')] }), { headers }).end()
     assert.deepEqual(transcript(history(events)), ['user hi', `assistant hello ${tenant} ${person}`])
   }
   assert.equal(gateway.agents.length, 3)
@@ -58,6 +58,18 @@ test('tenant, user and thread name a thread together', async (t) => {
   }
   // Nothing of the client's ids is a name on disk.
   assert.ok(gateway.agents.every(({ id }) => !/thread|tenant|user/u.test(id)))
+})
+
+test('a person cannot answer the calls of another, nor read the thread', async (t) => {
+  const gateway = await bootGateway(t)
+  const other = { headers: { 'x-dsh-user-id': 'user-2' } }
+  const tools = [browserTool('pick')]
+  gateway.adapter.queue(callTools([{ id: 'c-1', name: 'pick', args: {} }]), say('Thanks.'))
+  await gateway.run({ messages: [user('u-1', 'secret')], tools })
+  const forged = input({ messages: [answer('t-1', 'c-1', 'forged')], tools })
+  assert.equal((await gateway.refuse(forged, other)).code, 'UNKNOWN_TOOL_RESULT')
+  assert.deepEqual(history(await gateway.post(input(), other).end()), [])
+  assert.equal(said(await gateway.run({ messages: [answer('t-1', 'c-1', 'mine')], tools })), 'Thanks.')
 })
 
 test('identityFor answers for the exact live agent of a thread only', async (t) => {

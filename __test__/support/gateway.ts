@@ -261,7 +261,13 @@ export class TestGateway {
       value === undefined ? [] : typeof value === 'string' ? [[name, value]] : value.map(one => [name, one])).flat()
     // A list of header lines may repeat a name, but then nothing is added to it.
     const request = httpRequest(`${this.url}${rest}`, {
-      method, agent: this.#pool, headers: [...defined, 'host', new URL(this.url).host, 'transfer-encoding', 'chunked'] as never,
+      method,
+      agent: this.#pool,
+      headers: [
+        ...defined, 'host', new URL(this.url).host,
+        // Without an announced length the body goes out in chunks.
+        ...sent['content-length'] === undefined ? ['transfer-encoding', 'chunked'] : [],
+      ] as never,
     })
     request.on('error', () => {})
     request.end(typeof body === 'string' ? body : JSON.stringify(body))
@@ -287,6 +293,16 @@ export class TestGateway {
       return await create.call(this, options)
     }
     return () => { agents.create = create }
+  }
+
+  /** Makes the Host refuse every Tool of that name. */
+  refuseTool(name: string): void {
+    const tools = original(this.host.ctx.tools)
+    const { register } = tools
+    tools.register = function (definition) {
+      if (definition.name === name) throw new Error(`the Host will not have "${name}"`)
+      return register.call(this, definition)
+    }
   }
 
   /** Resolves when the Host has noticed that the client of an exchange left. */
