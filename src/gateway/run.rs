@@ -209,6 +209,8 @@ impl RunRecord {
     /// Writes the terminal event, see [`RunLog::terminate`].
     pub(super) fn terminate(&mut self, json: impl FnOnce(usize) -> String) {
         self.log.terminate(json);
+        #[cfg(debug_assertions)]
+        self.log.assert_valid();
         self.out = Pending {
             written: Written::Urgent,
             overflow: false,

@@ -188,6 +188,23 @@ impl RunLog {
         }
     }
 
+    /// Holds the whole record against the official client's rules (`ag-ui.md` §3.1): a slip of the protocol is a
+    /// failing test, not a broken browser.
+    #[cfg(debug_assertions)]
+    pub(super) fn assert_valid(&self) {
+        let mut frames = String::new();
+        self.read(&mut Cursor::default(), &mut frames);
+        let mut checker = crate::agui::Checker::new();
+        let events = frames
+            .split("\n\n")
+            .filter_map(|frame| frame.split_once("data: "));
+        for (_, event) in events {
+            if let Err(violation) = checker.feed_json(event) {
+                panic!("the record would break its client: {violation:?}");
+            }
+        }
+    }
+
     /// Bytes of JSON retained.
     #[cfg(test)]
     pub(super) fn retained_bytes(&self) -> usize {
