@@ -5,10 +5,12 @@
 //! - `session`: what a DSH Host reports: durable session events and stream frames (pure)
 //! - `projection`: session to AG-UI: text, tools, cards, transcript (pure)
 //! - `gateway`: the machine: config, auth, admission, threads, runs, shared state (pure)
+//! - [`presentation`]: protocols, validation, negotiation, requests, authority, secrets (pure)
 //! - `bindings`: the only module that names napi: converts types, nothing else
 #![cfg_attr(test, allow(dead_code))]
 
 pub mod agui;
+pub mod presentation;
 pub mod tools;
 
 mod bindings;

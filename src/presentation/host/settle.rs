@@ -1,0 +1,456 @@
+//! Authority and settlement of admitted requests (spec: presentation, Result, Presentation authority; P3, P4).
+
+use super::admission::label;
+use super::{Announcement, Effect, Host, Millis, Request, Timer, Withdrawal};
+use crate::presentation::error::{Code, Error};
+use crate::presentation::json::Json;
+use crate::presentation::notification::replace;
+use crate::presentation::protocol::Operation;
+use crate::presentation::request::{
+    Authority, Epoch, ProviderKey, Release, RequestKey, State, Terminal,
+};
+use crate::presentation::secret::Secret;
+use crate::presentation::validate::callback;
+use crate::presentation::validate::result::{self, Answer, Outcome};
+use crate::presentation::validate::schema::AnswerSchema;
+
+/// Who is told that a request is over, besides its consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tell {
+    /// The provider that holds it.
+    Holder,
+    /// Nobody: the holder ended it itself.
+    Nobody,
+}
+
+impl Host {
+    /// The consumer, or the Host for it, cancels a request.
+    ///
+    /// # Errors
+    /// `already-settled`.
+    pub fn handle_cancel(&mut self, now: Millis, request: RequestKey) -> Result<(), Error> {
+        self.handle_timeout(now);
+        self.settle(request, Terminal::Cancelled, Tell::Holder)
+            .map_err(|code| told(code, "cancel"))
+    }
+
+    /// The holder is about to show the request. On success nobody else may show it any more.
+    ///
+    /// # Errors
+    /// `already-settled` or `authority-conflict`: it must not be shown.
+    pub fn handle_present(
+        &mut self,
+        now: Millis,
+        request: RequestKey,
+        epoch: Epoch,
+    ) -> Result<(), Error> {
+        self.handle_timeout(now);
+        let found = self
+            .requests
+            .get_mut(&request)
+            .ok_or_else(|| told(Code::AlreadySettled, "present"))?;
+        found
+            .authority(epoch)
+            .and_then(|by| found.lifecycle.present(by))
+            .map_err(|code| told(code, "present"))
+    }
+
+    /// The holder gives the request back. A shown secret input ends as cancelled instead.
+    ///
+    /// # Errors
+    /// `already-settled` or `authority-conflict`.
+    pub fn handle_released(
+        &mut self,
+        now: Millis,
+        request: RequestKey,
+        epoch: Epoch,
+    ) -> Result<(), Error> {
+        self.handle_timeout(now);
+        let found = self
+            .requests
+            .get_mut(&request)
+            .ok_or_else(|| told(Code::AlreadySettled, "release"))?;
+        let by = found
+            .authority(epoch)
+            .map_err(|code| told(code, "release"))?;
+        match found
+            .lifecycle
+            .release(by)
+            .map_err(|code| told(code, "release"))?
+        {
+            Release::Free => {
+                found.lane = None;
+                // A receiver announced by the former holder is gone with it.
+                found.announcement = Announcement::Pending;
+                let kind = found.operation.kind();
+                self.effects.push_back(Effect::Released {
+                    request,
+                    provider: by.provider,
+                });
+                self.leave_lane(by.provider, kind);
+                self.dispatch(by.provider, kind);
+                Ok(())
+            }
+            Release::End => self
+                .settle(request, Terminal::Cancelled, Tell::Nobody)
+                .map_err(|code| told(code, "release")),
+        }
+    }
+
+    /// Moves a request that is not shown, or was released, to another provider.
+    ///
+    /// # Errors
+    /// `already-settled`, `authority-conflict` once it is shown, `provider-unavailable`, `not-negotiated` when that
+    /// provider does not support the operation, `size-limit` and `queue-limit` by its limits.
+    pub fn handle_transfer(
+        &mut self,
+        now: Millis,
+        request: RequestKey,
+        to: ProviderKey,
+    ) -> Result<(), Error> {
+        self.handle_timeout(now);
+        let found = self
+            .requests
+            .get(&request)
+            .ok_or_else(|| told(Code::AlreadySettled, "transfer"))?;
+        let (operation, kind, measure, invocation) = (
+            found.operation,
+            found.operation.kind(),
+            found.measure,
+            found.invocation,
+        );
+        let provider = self.providers.get(&to).ok_or_else(|| {
+            Error::new(
+                Code::ProviderUnavailable,
+                "the presentation provider is not attached",
+            )
+        })?;
+        if !provider
+            .supports
+            .get(kind)
+            .is_some_and(|support| support.operations.contains(operation))
+        {
+            return Err(Error::new(
+                Code::NotNegotiated,
+                format!("the provider does not support {}", operation.as_str()),
+            ));
+        }
+        if self
+            .invocations
+            .get(&invocation)
+            .is_some_and(|invocation| invocation.origin == provider.id)
+        {
+            return Err(Error::new(
+                Code::NotNegotiated,
+                "a participant does not serve itself",
+            ));
+        }
+        let limits = self.limits_of(provider, kind);
+        limits.admit(measure, label(operation))?;
+        self.check_room(to, kind)?;
+        let Some(found) = self.requests.get_mut(&request) else {
+            return Ok(());
+        };
+        let from = found.lane;
+        let queued = matches!(found.lifecycle.state(), State::Queued);
+        let holder = found
+            .lifecycle
+            .withdraw()
+            .map_err(|code| told(code, "transfer"))?;
+        found.lane = Some(to);
+        found.max_text = limits.max_text_length;
+        found.announcement = Announcement::Pending;
+        if let Some(holder) = holder {
+            self.effects.push_back(Effect::Withdraw {
+                request,
+                epoch: holder.epoch,
+                reason: Withdrawal::Transferred,
+            });
+            self.leave_lane(holder.provider, kind);
+        } else if let Some(from) = from.filter(|_| queued) {
+            self.leave_queue(from, kind, request);
+        }
+        // A released request is Queued again, in the new lane.
+        if let Some(lane) = self.lane_mut(to, kind) {
+            lane.queue.push_back(request);
+        }
+        self.dispatch(to, kind);
+        if let Some(from) = from.filter(|from| *from != to) {
+            self.dispatch(from, kind);
+        }
+        Ok(())
+    }
+
+    /// Nobody takes a released request over.
+    ///
+    /// # Errors
+    /// `already-settled`, or `authority-conflict` when it is not released.
+    pub fn handle_unassigned(&mut self, now: Millis, request: RequestKey) -> Result<(), Error> {
+        self.handle_timeout(now);
+        match self
+            .requests
+            .get(&request)
+            .map(|found| found.lifecycle.state())
+        {
+            None => Err(told(Code::AlreadySettled, "end")),
+            Some(State::Released) => {
+                let terminal = Terminal::Unavailable(Some("authority-released".into()));
+                self.settle(request, terminal, Tell::Nobody)
+                    .map_err(|code| told(code, "end"))
+            }
+            Some(_) => Err(told(Code::AuthorityConflict, "end")),
+        }
+    }
+
+    /// The holder announces its redirect receiver, once. `text` is the JSON of the `ready` event.
+    ///
+    /// # Errors
+    /// `already-settled`, `authority-conflict`; `redirect-used` for a second event; `redirect-uri-rejected` when it is not
+    /// the exact URI that was asked for; `invalid-request` when it is no `ready` event or the kind has no progress.
+    pub fn handle_progress(
+        &mut self,
+        now: Millis,
+        request: RequestKey,
+        epoch: Epoch,
+        text: &str,
+    ) -> Result<(), Error> {
+        self.handle_timeout(now);
+        let found = self
+            .requests
+            .get_mut(&request)
+            .ok_or_else(|| told(Code::AlreadySettled, "announce"))?;
+        found
+            .authority(epoch)
+            .and_then(|by| found.lifecycle.check(by))
+            .map_err(|code| told(code, "announce"))?;
+        let AnswerSchema::Redirect { exact } = &found.answer else {
+            return Err(Error::new(
+                Code::InvalidRequest,
+                format!("{} has no progress", found.operation.as_str()),
+            ));
+        };
+        if found.announcement == Announcement::Made {
+            return Err(Error::new(
+                Code::RedirectUsed,
+                "ExternalRedirect provider announced more than one ready event",
+            ));
+        }
+        let value = Json::parse(text, "ExternalRedirect ready")?;
+        check_announcement(exact.as_deref(), callback::ready(&value)?)?;
+        found.announcement = Announcement::Made;
+        self.effects.push_back(Effect::Progress { request });
+        Ok(())
+    }
+
+    /// The holder submits its result: JSON, and the secret beside it.
+    ///
+    /// # Errors
+    /// `already-settled` and `authority-conflict` change nothing. `invalid-answer` and `redirect-not-ready` are the provider's
+    /// fault: the request is settled as failed with that code.
+    pub fn handle_submit(
+        &mut self,
+        now: Millis,
+        request: RequestKey,
+        epoch: Epoch,
+        text: &str,
+        secret: Option<Secret>,
+    ) -> Result<(), Error> {
+        self.handle_timeout(now);
+        let found = self
+            .requests
+            .get(&request)
+            .ok_or_else(|| told(Code::AlreadySettled, "submit"))?;
+        found
+            .authority(epoch)
+            .and_then(|by| found.lifecycle.check(by))
+            .map_err(|code| told(code, "submit"))?;
+        let judged = found.judge(text, secret.as_ref());
+        let terminal = match &judged {
+            Ok(Outcome::Submitted) => Terminal::Submitted,
+            Ok(Outcome::Cancelled) => Terminal::Cancelled,
+            Ok(Outcome::Expired) => Terminal::Expired,
+            Ok(Outcome::Unavailable(reason)) => Terminal::Unavailable(reason.clone()),
+            Err(error) => Terminal::Failed(error.code),
+        };
+        // A secret beside any other answer belongs to nobody and ends here.
+        if let (Terminal::Submitted, Operation::SecretInput, Some(secret)) =
+            (&terminal, found.operation, secret)
+        {
+            self.secrets.insert(request, secret);
+        }
+        self.settle(request, terminal, Tell::Nobody)
+            .map_err(|code| told(code, "submit"))?;
+        judged.map(|_| ())
+    }
+
+    /// The holder's implementation failed.
+    ///
+    /// # Errors
+    /// `already-settled` or `authority-conflict`.
+    pub fn handle_failed(
+        &mut self,
+        now: Millis,
+        request: RequestKey,
+        epoch: Epoch,
+        code: Code,
+    ) -> Result<(), Error> {
+        self.handle_timeout(now);
+        let found = self
+            .requests
+            .get(&request)
+            .ok_or_else(|| told(Code::AlreadySettled, "fail"))?;
+        found
+            .authority(epoch)
+            .and_then(|by| found.lifecycle.check(by))
+            .map_err(|code| told(code, "fail"))?;
+        self.settle(request, Terminal::Failed(code), Tell::Nobody)
+            .map_err(|code| told(code, "fail"))
+    }
+
+    /// Commits the terminal state of a live request, frees its place and answers everybody concerned.
+    pub(super) fn settle(
+        &mut self,
+        key: RequestKey,
+        terminal: Terminal,
+        tell: Tell,
+    ) -> Result<(), Code> {
+        let mut request = self.requests.remove(&key).ok_or(Code::AlreadySettled)?;
+        let before = request.lifecycle.state().clone();
+        let kind = request.operation.kind();
+        let holder = request.lifecycle.settle(terminal.clone())?;
+        self.timers.remove(&(request.expires, Timer::Request(key)));
+        if let Some(invocation) = self.invocations.get_mut(&request.invocation) {
+            invocation.live.remove(&key);
+            if let Some(used) = invocation.used.get_mut(&request.id) {
+                used.over = Some(terminal.reuse_code());
+            }
+        }
+        if let (Some(holder), Tell::Holder) = (holder, tell) {
+            let reason = if terminal == Terminal::Expired {
+                Withdrawal::Expired
+            } else {
+                Withdrawal::Cancelled
+            };
+            self.effects.push_back(Effect::Withdraw {
+                request: key,
+                epoch: holder.epoch,
+                reason,
+            });
+        }
+        self.effects.push_back(Effect::Settle {
+            request: key,
+            terminal: terminal.clone(),
+        });
+        match before {
+            State::Merged { into } => {
+                if let Some(leader) = self.requests.get_mut(&into) {
+                    leader.replaced.retain(|partner| *partner != key);
+                }
+            }
+            State::Queued => self.give_place_back(key, &mut request),
+            _ => {
+                for partner in std::mem::take(&mut request.replaced) {
+                    // What was shown stood for all of them.
+                    let _ = self.settle(partner, terminal.clone(), Tell::Nobody);
+                }
+            }
+        }
+        if let Some(holder) = holder {
+            self.leave_lane(holder.provider, kind);
+            self.dispatch(holder.provider, kind);
+        }
+        Ok(())
+    }
+
+    /// A request ends while it waits: the notification that it replaced last takes its place back.
+    fn give_place_back(&mut self, key: RequestKey, request: &mut Request) {
+        let Some(lane) = request.lane else { return };
+        let kind = request.operation.kind();
+        let mut partners = std::mem::take(&mut request.replaced);
+        let Some(heir) = partners.pop() else {
+            return self.leave_queue(lane, kind, key);
+        };
+        for partner in &partners {
+            if let Some(partner) = self.requests.get_mut(partner) {
+                // From one leader to the next.
+                let _ = partner
+                    .lifecycle
+                    .unmerge()
+                    .and_then(|()| partner.lifecycle.merge(heir));
+            }
+        }
+        if let Some(heir) = self.requests.get_mut(&heir) {
+            // It was merged into the request that has just ended.
+            let _ = heir.lifecycle.unmerge();
+            heir.lane = Some(lane);
+            heir.replaced = partners;
+        }
+        if let Some(lane) = self.lane_mut(lane, kind) {
+            replace(&mut lane.queue, key, heir);
+        }
+    }
+}
+
+impl Request {
+    /// The authority that `epoch` stands for.
+    fn authority(&self, epoch: Epoch) -> Result<Authority, Code> {
+        match self.lifecycle.holder() {
+            Some(holder) if holder.epoch == epoch => Ok(holder),
+            _ => Err(Code::AuthorityConflict),
+        }
+    }
+
+    fn judge(&self, text: &str, secret: Option<&Secret>) -> Result<Outcome, Error> {
+        let json = Json::parse(text, result::label(self.operation))
+            .map_err(|error| error.with_code(Code::InvalidAnswer))?;
+        let outcome = result::validate(
+            self.operation,
+            &self.answer,
+            Answer {
+                json: &json,
+                secret,
+            },
+            self.max_text,
+        )?;
+        let redirect = matches!(self.answer, AnswerSchema::Redirect { .. });
+        if outcome == Outcome::Submitted && redirect && self.announcement == Announcement::Pending {
+            return Err(not_ready());
+        }
+        Ok(outcome)
+    }
+}
+
+/// The announced URI must be the one that was asked for, character by character.
+///
+/// # Errors
+/// `redirect-uri-rejected`.
+pub fn check_announcement(exact: Option<&str>, announced: &str) -> Result<(), Error> {
+    match exact {
+        Some(exact) if exact != announced => {
+            let message =
+                "ExternalRedirect provider did not announce the exact requested redirect URI";
+            Err(Error::new(Code::RedirectUriRejected, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A redirect result came without an announcement.
+#[must_use]
+pub fn not_ready() -> Error {
+    Error::new(
+        Code::RedirectNotReady,
+        "ExternalRedirect provider submitted a result before announcing its redirect URI",
+    )
+}
+
+fn told(code: Code, what: &str) -> Error {
+    let reason = match code {
+        Code::AlreadySettled => "it is settled already",
+        _ => "another provider holds it, or it is shown",
+    };
+    Error::new(
+        code,
+        format!("cannot {what} the presentation request: {reason}"),
+    )
+}
