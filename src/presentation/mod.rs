@@ -5,8 +5,10 @@
 //! - [`validate`]: requests, specs, descriptors and results, with paths
 //! - [`limits`], [`text_policy`], [`shown`]: sizes, and characters that deceive
 //! - [`authority`], [`notification`], [`request`], [`host`]: who serves whom, merging, one request, the Host
+//! - [`attach`]: the same over a message channel
 //! - [`json`], [`error`], [`secret`]: values, stable codes, zeroised text
 
+pub mod attach;
 pub mod authority;
 pub mod error;
 pub mod host;
