@@ -773,6 +773,23 @@ if (
   }
 }
 
-const { coreVersion } = nativeBinding
+const { PresentationLink, PresentationMachine, coreVersion, createPresentationHostLink, createPresentationMachine, createPresentationProviderLink, negotiatePresentation, PresentationDetach, PresentationPresenting, PresentationSpec, PresentationTextClass, revealPresentationText, validatePresentationDescriptor, validatePresentationReady, validatePresentationRequest, validatePresentationResult, validatePresentationScope, validatePresentationSpec } = nativeBinding
+export { PresentationLink }
+export { PresentationMachine }
 export { coreVersion }
+export { createPresentationHostLink }
+export { createPresentationMachine }
+export { createPresentationProviderLink }
+export { negotiatePresentation }
+export { PresentationDetach }
+export { PresentationPresenting }
+export { PresentationSpec }
+export { PresentationTextClass }
+export { revealPresentationText }
+export { validatePresentationDescriptor }
+export { validatePresentationReady }
+export { validatePresentationRequest }
+export { validatePresentationResult }
+export { validatePresentationScope }
+export { validatePresentationSpec }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -1,6 +1,8 @@
 //! The only module that names napi. It converts types and forwards; the rules live in the pure rooms.
 #![allow(unsafe_code)]
 
+mod presentation;
+
 use napi_derive::napi;
 
 /// Version of the native core, equal to the package's.

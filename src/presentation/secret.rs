@@ -21,6 +21,12 @@ impl Secret {
         &self.0
     }
 
+    /// The text in its buffer, which goes on being overwritten when it is dropped.
+    #[must_use]
+    pub fn into_text(self) -> Zeroizing<String> {
+        self.0
+    }
+
     /// Length in UTF-16 code units, as JavaScript counts.
     #[must_use]
     pub fn utf16_len(&self) -> u64 {

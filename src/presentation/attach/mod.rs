@@ -424,6 +424,11 @@ impl Link {
             }
             Frame::Failed { code, .. } => {
                 self.pending.remove(&id);
+                // That is for the link itself to say, of a peer that is gone.
+                let code = match code {
+                    Code::ProviderDisconnected => Code::ImplementationFailed,
+                    code => code,
+                };
                 Output::Failed { id, code }
             }
             _ => return Err(Code::MessageOutOfOrder),

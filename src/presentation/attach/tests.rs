@@ -376,15 +376,11 @@ proptest! {
                 }
                 (Role::Host, 5) => link.answer_present(1, None),
                 (Role::Provider, 0) => {
-                    if link.answer(1, r#"{"status":"cancelled"}"#, None).is_ok() {
-                        ended.push(1);
-                    }
+                    ended.extend(link.answer(1, r#"{"status":"cancelled"}"#, None).ok().map(|()| 1));
                 }
                 (Role::Provider, 1) => drop(link.present(2)),
                 (Role::Provider, 2) => {
-                    if link.fail(3, Code::ImplementationFailed).is_ok() {
-                        ended.push(3);
-                    }
+                    ended.extend(link.fail(3, Code::ImplementationFailed).ok().map(|()| 3));
                 }
                 (_, 6) => link.handle_message(Millis(now), None),
                 _ => {}

@@ -171,7 +171,8 @@ struct Seen {
     is_secret: bool,
     holder: Option<(ProviderKey, Epoch)>,
     presented: bool,
-    /// Shown as an approval or secret, and not released since.
+    announced: bool,
+    /// Shown as an approval or secret, or announced, and not released since.
     shown_sealed: bool,
     epochs: Vec<Epoch>,
     terminal: Option<Terminal>,
@@ -534,7 +535,12 @@ impl Model {
                         !(seen.is_secret && seen.presented),
                         "a shown secret is not released"
                     );
+                    assert!(!seen.announced, "an announced receiver is not released");
                     (seen.holder, seen.presented, seen.shown_sealed) = (None, false, false);
+                }
+                Effect::Progress { .. } => {
+                    assert!(!seen.announced, "a receiver is announced once");
+                    (seen.announced, seen.presented, seen.shown_sealed) = (true, true, true);
                 }
                 Effect::Settle { terminal, .. } => {
                     if terminal == Terminal::Submitted && seen.is_secret {

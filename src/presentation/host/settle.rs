@@ -55,7 +55,8 @@ impl Host {
             .map_err(|code| told(code, "present"))
     }
 
-    /// The holder gives the request back. A shown secret input ends as cancelled instead.
+    /// The holder gives the request back. A shown secret input, or an announced redirect,
+    /// ends as cancelled instead.
     ///
     /// # Errors
     /// `already-settled` or `authority-conflict`.
@@ -73,6 +74,12 @@ impl Host {
         let by = found
             .authority(epoch)
             .map_err(|code| told(code, "release"))?;
+        if found.announcement == Announcement::Made {
+            // The consumer knows that receiver, which goes with its holder.
+            return self
+                .settle(request, Terminal::Cancelled, Tell::Nobody)
+                .map_err(|code| told(code, "release"));
+        }
         match found
             .lifecycle
             .release(by)
@@ -80,8 +87,6 @@ impl Host {
         {
             Release::Free => {
                 found.lane = None;
-                // A receiver announced by the former holder is gone with it.
-                found.announcement = Announcement::Pending;
                 let kind = found.operation.kind();
                 self.effects.push_back(Effect::Released {
                     request,
@@ -159,7 +164,6 @@ impl Host {
             .map_err(|code| told(code, "transfer"))?;
         found.lane = Some(to);
         found.max_text = limits.max_text_length;
-        found.announcement = Announcement::Pending;
         if let Some(holder) = holder {
             self.effects.push_back(Effect::Withdraw {
                 request,
@@ -238,6 +242,10 @@ impl Host {
         let value = Json::parse(text, "ExternalRedirect ready")?;
         check_announcement(exact.as_deref(), callback::ready(&value)?)?;
         found.announcement = Announcement::Made;
+        // An announced receiver is in use: it counts as shown, and may have been before.
+        let _ = found
+            .authority(epoch)
+            .and_then(|by| found.lifecycle.present(by));
         self.effects.push_back(Effect::Progress { request });
         Ok(())
     }
