@@ -344,9 +344,9 @@ class Host implements PresentationHost {
   }
 
   close(): void {
-    for (const consumer of [...this.#consumers.keys()]) consumer.stop()
+    for (const consumer of this.#consumers.keys()) consumer.stop()
     for (const attachment of this.#attachments) attachment.close()
-    for (const record of [...this.#providers.values()]) this.withdraw(record, 'lease-ended')
+    for (const record of this.#providers.values()) this.withdraw(record, 'lease-ended')
   }
 
   [Symbol.dispose](): void {

@@ -70,7 +70,7 @@ impl Host {
                 ),
             ));
         }
-        let mut value = Json::parse(text, validate::request_label(kind, None))?;
+        let mut value = validate::parse_request(kind, text)?;
         let request = validate::request(kind, &value)?;
         let operation = request.operation;
         if !binding.agreed.contains(operation) {

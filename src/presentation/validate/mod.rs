@@ -76,8 +76,27 @@ pub fn context<'v>(kind: Kind, value: &'v Json<'_>) -> Result<Context<'v>, Error
 /// # Errors
 /// As [`Json::parse`] and [`request`].
 pub fn request_text(kind: Kind, text: &str) -> Result<Request, Error> {
-    let value = Json::parse(text, request_label(kind, None))?;
+    let value = parse_request(kind, text)?;
     request(kind, &value)
+}
+
+/// Parses the text of a request; messages name it by its interaction, as far as the text tells.
+///
+/// # Errors
+/// As [`Json::parse`].
+pub fn parse_request(kind: Kind, text: &str) -> Result<Json<'_>, Error> {
+    let interaction = || {
+        // JSON escapes quotes, so that this is a member and never part of a string.
+        let written =
+            |operation: &Operation| text.contains(&format!("\"kind\":\"{}\"", operation.as_str()));
+        Operation::INTERACTIONS.into_iter().find(written)
+    };
+    Json::parse(text, request_label(kind, None)).or_else(|_| {
+        Json::parse(
+            text,
+            request_label(kind, interaction().map(Operation::as_str)),
+        )
+    })
 }
 
 /// An error at `path` in a request.
