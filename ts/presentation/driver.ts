@@ -31,6 +31,8 @@ type Admitted = readonly [key: number, operation: string, novelty: 'new' | 'join
 /** Longest delay that a timer takes. */
 const MAX_DELAY = 0x7fff_ffff
 
+const RECEIPT = Object.freeze({ status: 'submitted', value: Object.freeze({ accepted: true }) }) as PresentationResult<never>
+
 /** What the Host around the driver decides and wants to know. */
 export interface DriverHooks {
   /** Who takes a released request over. */
@@ -281,6 +283,8 @@ export class Driver {
     if (status === 'unavailable') return Object.freeze(reason === null ? { status } : { status, reason })
     if (status !== 'submitted') return Object.freeze({ status })
     if (entry.submitted !== undefined) return entry.submitted
+    // Of several merged notifications one was shown; its receipt is the only value that all of them can have.
+    if (entry.operation !== 'secret-input') return RECEIPT
     const secret = this.#machine.takeSecret(entry.key)
     return Object.freeze({ status, value: Object.freeze({ secret }) as never })
   }
