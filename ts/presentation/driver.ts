@@ -12,6 +12,7 @@ import type { PresentationErrorCode } from './errors.ts'
 import type { Offer, ProviderPort, Withdrawal } from './offer.ts'
 import type { DataRecord } from './snapshot.ts'
 import { snapshot } from './snapshot.ts'
+import type { CrossingResult } from './validation.ts'
 import { crossingResult, requestLabel, trust } from './validation.ts'
 
 type Status = 'submitted' | 'cancelled' | 'expired' | 'unavailable' | 'failed'
@@ -61,8 +62,6 @@ export interface Entry {
   readonly text: string
   readonly callers: Caller[]
   held: ActiveOffer | undefined
-  /** The value of the submit that is being committed. */
-  submitted: PresentationResult<never> | undefined
   ready: Announcement | undefined
 }
 
@@ -88,7 +87,9 @@ export class Driver {
   readonly #effects: Effect[] = []
   #draining = false
   #timer: NodeJS.Timeout | undefined
-  #due = -1
+  /** When the timer fires, by `performance.now()`. */
+  #at = 0
+  #holding = false
 
   /** Throws a `TypeError` for invalid options. */
   constructor(options: string, hooks: DriverHooks) {
@@ -131,6 +132,12 @@ export class Driver {
     this.#providers.set(key, port)
   }
 
+  /** Stops the timer; the Host has nothing left that could be due. */
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
   /** Forgets a provider that the machine has detached. */
   disconnect(key: number): void {
     this.#providers.delete(key)
@@ -165,38 +172,36 @@ export class Driver {
       shown = { request, text: JSON.stringify(request) }
       trust(request, kind, shown.text)
     }
-    const entry: Entry = { key, invocation, kind, operation, ...shown, callers: [], held: undefined, submitted: undefined, ready: undefined }
+    const entry: Entry = { key, invocation, kind, operation, ...shown, callers: [], held: undefined, ready: undefined }
     if (kind === 'ExternalRedirect') entry.ready = announcement()
     this.#entries.set(key, entry)
     return entry
   }
 
   /** Submits a provider's result; gives the code of a refusal. */
-  submit(entry: Entry, epoch: number, provider: number, result: unknown): PresentationErrorCode | undefined {
+  submit(entry: Entry, offer: ActiveOffer, result: unknown): PresentationErrorCode | undefined {
+    let crossing: CrossingResult
     try {
-      const crossing = crossingResult(entry.request, entry.kind, result)
-      entry.submitted = (crossing.secret === undefined ? crossing.value : undefined) as PresentationResult<never> | undefined
-      this.call(machine => machine.submit(entry.key, epoch, crossing.text, crossing.secret))
+      crossing = crossingResult(entry.request, entry.kind, result)
+    } catch (error) {
+      // What the provider gave is no data, or a getter of it threw: there is nothing to judge.
+      const code = error instanceof PresentationTypeError ? 'invalid-answer' : 'implementation-failed'
+      const refusal = this.attempt(machine => machine.fail(entry.key, offer.epoch, code))
+      if (refusal !== undefined) return refusal
+      this.#hooks.report(error, offer.provider, entry)
+      return code
+    }
+    // Before the call, which settles the request; a secret is fetched from the machine instead.
+    offer.submitted = (crossing.secret === undefined ? crossing.value : undefined) as PresentationResult<never> | undefined
+    try {
+      this.call(machine => machine.submit(entry.key, offer.epoch, crossing.text, crossing.secret))
       return undefined
     } catch (error) {
       const code = codeOf(error)
-      switch (code) {
-        case 'already-settled':
-        case 'authority-conflict':
-          return code
-        case 'invalid-request':
-          // What the provider gave is no data: no answer at all.
-          this.attempt(machine => machine.fail(entry.key, epoch, 'invalid-answer'))
-          break
-        case undefined:
-          // A getter of the provider's value threw.
-          this.attempt(machine => machine.fail(entry.key, epoch, 'implementation-failed'))
-          break
-        default:
-          break
-      }
-      this.#hooks.report(error, provider, entry)
-      return code === undefined ? 'implementation-failed' : code === 'invalid-request' ? 'invalid-answer' : code
+      if (code === undefined) throw error
+      // Too late is nobody's fault; anything else has failed the request.
+      if (code !== 'already-settled' && code !== 'authority-conflict') this.#hooks.report(error, offer.provider, entry)
+      return code
     }
   }
 
@@ -213,9 +218,11 @@ export class Driver {
   }
 
   #take([due, , effects]: Answer): void {
+    // Before the effects: what they call in turn knows later times than this answer.
+    this.#schedule(due)
     this.#effects.push(...effects)
     this.#drain()
-    this.#schedule(due)
+    this.#hold()
   }
 
   #drain(): void {
@@ -266,45 +273,50 @@ export class Driver {
 
   #settle(entry: Entry, status: Status, detail: string | null): void {
     this.#entries.delete(entry.key)
-    const provider = entry.held?.provider
+    const { held } = entry
     entry.held = undefined
     entry.ready?.announce(undefined)
     if (status === 'failed') {
       const error = new PresentationError(detail as PresentationErrorCode, `the presentation request failed: ${detail}`)
       for (const caller of entry.callers) caller.reject(error)
     } else {
-      const result = this.#result(entry, status, detail)
+      const result = this.#result(entry, held, status, detail)
       for (const caller of entry.callers) caller.resolve(result)
     }
-    this.observe(entry, status, provider)
+    this.observe(entry, status, held?.provider)
   }
 
-  #result(entry: Entry, status: Exclude<Status, 'failed'>, reason: string | null): PresentationResult<never> {
+  #result(entry: Entry, held: ActiveOffer | undefined, status: Exclude<Status, 'failed'>, reason: string | null): PresentationResult<never> {
     if (status === 'unavailable') return Object.freeze(reason === null ? { status } : { status, reason })
     if (status !== 'submitted') return Object.freeze({ status })
-    if (entry.submitted !== undefined) return entry.submitted
+    if (held?.submitted !== undefined) return held.submitted
     // Of several merged notifications one was shown; its receipt is the only value that all of them can have.
     if (entry.operation !== 'secret-input') return RECEIPT
     const secret = this.#machine.takeSecret(entry.key)
     return Object.freeze({ status, value: Object.freeze({ secret }) as never })
   }
 
+  /** Sees to it that the machine is asked at the time that it named. A timer that fires before does no harm. */
   #schedule(due: number): void {
-    // An answer that was read before nested calls may carry an older time: the machine is asked again when the timer fires.
-    if (due === this.#due && this.#timer !== undefined) return this.#hold()
+    if (due < 0) return
+    const at = performance.now() + due
+    if (this.#timer !== undefined && this.#at <= at) return
     clearTimeout(this.#timer)
-    this.#due = due
-    this.#timer = due < 0 ? undefined : setTimeout(() => {
+    this.#at = at
+    this.#holding = true
+    this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.call(machine => machine.timeout())
     }, Math.min(due + 1, MAX_DELAY))
-    this.#hold()
   }
 
   /** Pending requests keep the process alive, so that they get their result; an idle Host does not. */
   #hold(): void {
-    if (this.#entries.size > 0) this.#timer?.ref()
-    else this.#timer?.unref()
+    const pending = this.#entries.size > 0
+    if (this.#timer === undefined || pending === this.#holding) return
+    this.#holding = pending
+    if (pending) this.#timer.ref()
+    else this.#timer.unref()
   }
 }
 
@@ -324,6 +336,9 @@ class ActiveOffer implements Offer {
   readonly epoch: number
   /** The progress value that is being committed. */
   announced: DataRecord | undefined
+  /** The result that is being committed. */
+  submitted: PresentationResult<never> | undefined
+  #answered = false
   readonly #driver: Driver
   readonly #entry: Entry
   #controller: AbortController | undefined
@@ -385,7 +400,10 @@ class ActiveOffer implements Offer {
   }
 
   submit(result: unknown): PresentationErrorCode | undefined {
-    return this.#driver.submit(this.#entry, this.epoch, this.provider, result)
+    // The machine judges an answer once; a second one must not take the place of the first meanwhile.
+    if (this.#answered) return 'already-settled'
+    this.#answered = true
+    return this.#driver.submit(this.#entry, this, result)
   }
 
   fail(error: unknown): PresentationErrorCode | undefined {

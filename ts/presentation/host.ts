@@ -347,6 +347,7 @@ class Host implements PresentationHost {
     for (const consumer of this.#consumers.keys()) consumer.stop()
     for (const attachment of this.#attachments) attachment.close()
     for (const record of this.#providers.values()) this.withdraw(record, 'lease-ended')
+    this.#driver.stop()
   }
 
   [Symbol.dispose](): void {

@@ -68,8 +68,18 @@ export interface CrossingResult {
 /** Takes a result apart for crossing. `request` is a validated one. */
 export function crossingResult(request: DataRecord, kind: PresentationKind, result: unknown): CrossingResult {
   const label = resultLabel(kind, request)
-  const value = snapshot(result, label) as DataRecord
-  if (request.kind !== 'secret-input' || kind !== 'UserInteraction') return { value, text: JSON.stringify(value) }
+  if (request.kind !== 'secret-input' || kind !== 'UserInteraction') {
+    const value = snapshot(result, label) as DataRecord
+    return { value, text: JSON.stringify(value) }
+  }
+  let value: DataRecord
+  try {
+    value = snapshot(result, label) as DataRecord
+  } catch (error) {
+    if (!(error instanceof PresentationTypeError)) throw error
+    // A path is made of names, and a name may be the secret, too.
+    throw new PresentationTypeError('invalid-answer', `${label} must be plain data`, label)
+  }
   const submitted = value?.value
   const secret = isRecord(submitted) ? submitted.secret : undefined
   if (!isRecord(submitted) || typeof secret !== 'string') return { value, text: JSON.stringify(value) }

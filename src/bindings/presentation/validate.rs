@@ -56,8 +56,7 @@ pub fn validate_presentation_result(
 
 fn judge(kind: &str, request: &str, result: &str, secret: Option<SecretIn>) -> Result<(), Error> {
     let request = request_text(parse_kind(kind)?, request)?;
-    let json = Json::parse(result, result::label(request.operation))
-        .map_err(|error| error.with_code(Code::InvalidAnswer))?;
+    let json = result::parse(request.operation, result)?;
     let secret = secret.map(|secret| secret.0);
     result::validate(
         request.operation,

@@ -409,8 +409,7 @@ impl Request {
     }
 
     fn judge(&self, text: &str, secret: Option<&Secret>) -> Result<Outcome, Error> {
-        let json = Json::parse(text, result::label(self.operation))
-            .map_err(|error| error.with_code(Code::InvalidAnswer))?;
+        let json = result::parse(self.operation, text)?;
         let outcome = result::validate(
             self.operation,
             &self.answer,

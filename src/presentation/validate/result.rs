@@ -1,6 +1,6 @@
 //! Results of providers, judged against the request that they answer (spec: presentation, Result; P3, P9).
 
-use super::record::{Path, array, exact, optional_text, record};
+use super::record::{self, Members, Path, array, optional_text, record};
 use super::schema::{AnswerSchema, Field, FieldAnswer, Lengths, Need};
 use super::{callback, invalid};
 use crate::presentation::error::{Code, Error};
@@ -57,6 +57,35 @@ pub fn validate(
 ) -> Result<Outcome, Error> {
     outcome(operation, schema, answer, max_text)
         .map_err(|error| error.with_code(Code::InvalidAnswer))
+}
+
+/// As [`record::exact`], but silent about the names that it finds: they are the provider's, and may be an answer.
+fn exact<'v, 'a>(
+    path: &Path<'_>,
+    value: &'v Json<'a>,
+    allowed: &[&str],
+    required: &[&str],
+) -> Result<&'v Members<'a>, Error> {
+    let members = record(path, value)?;
+    if members
+        .iter()
+        .any(|(name, _)| !allowed.contains(&name.as_ref()))
+    {
+        return Err(invalid(path, "contains an unknown field"));
+    }
+    record::exact(path, value, allowed, required)
+}
+
+/// Parses the JSON of a result. The path within the result of a secret input is not told.
+///
+/// # Errors
+/// `invalid-answer`.
+pub fn parse(operation: Operation, text: &str) -> Result<Json<'_>, Error> {
+    let name = label(operation);
+    Json::parse(text, name).map_err(|error| match operation {
+        Operation::SecretInput => Error::at(Code::InvalidAnswer, name, "must be plain data"),
+        _ => error.with_code(Code::InvalidAnswer),
+    })
 }
 
 fn outcome(

@@ -435,7 +435,7 @@ fn answers_match_their_question() {
     );
     assert_eq!(
         judge(question, r#"{"status":"cancelled","value":1}"#, None),
-        bad("Question result contains unknown field \"value\"")
+        bad("Question result contains an unknown field")
     );
     assert_eq!(
         judge(question, r#"{"status":"submitted"}"#, None),
@@ -468,7 +468,7 @@ fn approvals_are_approved_or_denied_and_nothing_else() {
         ),
         (
             r#"{"decision":"approved","remember":true}"#,
-            "Approval value contains unknown field \"remember\"",
+            "Approval value contains an unknown field",
         ),
         ("true", "Approval value must be an object"),
     ] {
