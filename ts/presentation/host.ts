@@ -6,186 +6,32 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { connectPort } from './attach.ts'
-import type { AttachPort, HostAttachOptions, PresentationAttachment } from './attach.ts'
-import { markHost } from './binder.ts'
-import { presentationClients } from './clients.ts'
-import type { PresentationClients, PresentationDescriptor } from './clients.ts'
+import type { AttachPort, HostAttachOptions, PresentationAttachment } from './attach-api.ts'
 import { API_VERSION } from './common.ts'
-import type {
-  PresentationCallOptions, PresentationInvocationScope, PresentationKind, PresentationPermission, PresentationResult,
-} from './common.ts'
+import type { PresentationKind, PresentationPermission } from './common.ts'
 import { Driver } from './driver.ts'
-import type { Asked, Entry } from './driver.ts'
+import type { Entry } from './driver.ts'
 import { PresentationError, PresentationTypeError } from './errors.ts'
 import type { PresentationErrorCode } from './errors.ts'
-import type { UserInteractionLimits } from './interaction.ts'
-import { LocalProvider, WIRE_OPERATIONS, byKind } from './local-provider.ts'
-import type { PresentationHandlerContext } from './local-provider.ts'
 import type {
-  ApiReference, CapabilityBinding, CapabilityCall, CapabilityClient, CapabilityImplementation, ProtocolIssue,
-  ProtocolRequirement, ProtocolSupport,
-} from './model.ts'
+  ConsumerLease, OpenInvocationOptions, PresentationHost, PresentationHostOptions, PresentationInvocation, PresentationObservation,
+  PresentationPolicy, PresentationRequestInfo, ProvideOptions, ProviderLease,
+} from './host-api.ts'
+import { connectPort } from './host-end.ts'
+import { Invocation } from './invocation.ts'
+import type { Opened, ProviderRecord } from './invocation.ts'
+import { LocalProvider, byKind } from './local-provider.ts'
+import type { PresentationHandlerContext } from './local-provider.ts'
+import type { CapabilityBinding, CapabilityImplementation, ProtocolRequirement, ProtocolSupport } from './model.ts'
 import type { Offer, ProviderPort } from './offer.ts'
-import type { DataRecord } from './snapshot.ts'
 import { snapshot } from './snapshot.ts'
-import { requestLabel, snapshotted } from './validation.ts'
 
+export type * from './host-api.ts'
 export type { AttachPort, HostAttachOptions, PresentationAttachment, PresentationHandlerContext }
-
-/** Bounds of the product; every one has a finite default. */
-export interface PresentationHostLimits {
-  /** Requests that one provider handles at once, for each kind. Default 8. */
-  readonly maxConcurrentRequests?: number
-  /** Requests that wait for one provider, for each kind. Default 32; 0 refuses instead of waiting. */
-  readonly maxQueuedRequests?: number
-  /** Fields of a question, details of an approval. Default 64. */
-  readonly maxFields?: number
-  /** Default 256. */
-  readonly maxOptionsPerField?: number
-  /** UTF-16 code units of each text. Default 65536. */
-  readonly maxTextLength?: number
-  /** UTF-8 bytes of one request's JSON. Default 1 MiB. */
-  readonly maxRequestBytes?: number
-  /** Default 4096. */
-  readonly maxRequestsPerInvocation?: number
-  /** Milliseconds after which a request expires, whatever the invocation's deadline. Default 30 minutes. */
-  readonly maxRequestMs?: number
-}
-
-/** Which providers serve a consumer, best first. The first rule that matches the consumer decides. */
-export interface PresentationBindingRule {
-  /** Absent: every consumer. */
-  readonly consumer?: string
-  readonly providers: readonly string[]
-}
-
-/** A request, for those who decide about it or watch it. It carries no content. */
-export interface PresentationRequestInfo {
-  readonly requestId: string
-  readonly invocationId: string
-  readonly origin: string
-  readonly operation: string
-}
-
-/** What the Host decides. Nothing is ever decided by the order in which providers came. */
-export interface PresentationPolicy {
-  /** Without a matching rule the only provider that can serve the consumer is bound, and two are an ambiguity. */
-  readonly bind?: readonly PresentationBindingRule[]
-  /** Whether a consumer may ask for an operation. Default: whatever its requirements name. */
-  readonly permit?: (consumer: string, operation: PresentationPermission) => boolean
-  /** Who takes over a request that its provider gave back; without an answer it ends as unavailable. */
-  readonly reassign?: (request: PresentationRequestInfo, from: string) => string | undefined
-}
-
-export interface PresentationHostOptions {
-  readonly policy?: PresentationPolicy
-  readonly limits?: PresentationHostLimits
-  /**
-   * What becomes of control and bidirectional override characters in shown texts: made visible (`reveal`, the default)
-   * or refused. Clipboard texts and URIs are refused either way, since they cannot be rewritten.
-   */
-  readonly text?: 'reveal' | 'refuse'
-  /** Told of a provider that broke the protocol. The error carries no content of a request or an answer. */
-  readonly onProviderError?: (error: unknown, provider: string, request: PresentationRequestInfo) => void
-}
-
-export interface ProvideOptions {
-  /** The connection's own limits. */
-  readonly limits?: UserInteractionLimits
-  /** `explicit` providers ask with `context.present()` before they show a request, so that unshown ones can still move. */
-  readonly presenting?: 'on-offer' | 'explicit'
-}
-
-/** A provider's publication. */
-export interface ProviderLease extends Disposable {
-  readonly participantId: string
-  /** Replaces the implementations: agreements are void, what is pending is cancelled. */
-  update(implementations: readonly CapabilityImplementation[]): void
-  /** Ends in good order: what is pending is cancelled. */
-  end(): void
-  /** The endpoint is gone: what was shown is cancelled, what was not is unavailable. */
-  lost(): void
-}
-
-/** A consumer's admission. */
-export interface ConsumerLease extends Disposable {
-  readonly participantId: string
-  /** Replaces the requirements: agreements are void, what is pending is cancelled. */
-  update(requirements: readonly ProtocolRequirement[]): void
-  /** What is pending is cancelled, its invocations end. */
-  stop(): void
-}
-
-export interface OpenInvocationOptions {
-  /** RFC 3339 date-time, or milliseconds from now. */
-  readonly deadline?: string | number
-  /** What it may ask for; default what policy permits. */
-  readonly permissions?: readonly PresentationPermission[]
-  /** The provider, over every rule. */
-  readonly provider?: string
-}
-
-/** One invocation: the only source of the right to ask. */
-export interface PresentationInvocation extends Disposable {
-  readonly invocationId: string
-  readonly scope: PresentationInvocationScope
-  /** Absent when no provider is bound. */
-  readonly descriptor: PresentationDescriptor | undefined
-  /** A capability client for foreign binders. */
-  readonly client: CapabilityClient
-  /** Typed clients; absent when no provider is bound. They die with the invocation, the agreement, the endpoint or the permission. */
-  readonly clients: PresentationClients | undefined
-  /** What binding found wanting. */
-  readonly issues: readonly ProtocolIssue[]
-  /** Why nothing can be asked any more, once that is so. */
-  readonly ended: PresentationErrorCode | undefined
-  /** Withdraws permissions: what is pending of them is cancelled. */
-  revoke(...permissions: PresentationPermission[]): void
-  /** Moves a request that is not shown, or was given back, to another provider. Throws a {@link PresentationError}. */
-  transfer(requestId: string, provider: string): void
-  /** Ends it: what is pending is cancelled. */
-  end(): void
-}
-
-/** A state that an observer sees. Observers read only. */
-export interface PresentationObservation extends PresentationRequestInfo {
-  readonly state: 'offered' | 'presented' | 'released' | 'submitted' | 'cancelled' | 'expired' | 'unavailable' | 'failed'
-  readonly provider?: string
-}
-
-export interface PresentationHost extends Disposable {
-  /** Publishes a provider of this process. Throws a `TypeError`. */
-  provide(participantId: string, implementations: readonly CapabilityImplementation[], options?: ProvideOptions): ProviderLease
-  /** Publishes a provider at the other end of a channel, where {@link attach} serves it. Resolves when it is attached. */
-  attach(port: AttachPort, options: HostAttachOptions): Promise<PresentationAttachment>
-  /** Admits a consumer. Requirements of other protocols are passed over. Throws a `TypeError`. */
-  admit(participantId: string, requirements: readonly ProtocolRequirement[]): ConsumerLease
-  /** Opens an invocation for an admitted consumer. Throws a {@link PresentationError} or a `TypeError`. */
-  open(consumer: ConsumerLease, options?: OpenInvocationOptions): PresentationInvocation
-  /** Watches states; gives the function that stops it. */
-  observe(listener: (observation: PresentationObservation) => void): () => void
-  /** Ends every consumer and provider. */
-  close(): void
-}
 
 /** Makes a Host. Throws a `TypeError` that names the invalid option. */
 export function createPresentationHost(options: PresentationHostOptions = {}): PresentationHost {
   return new Host(options)
-}
-
-interface ProviderRecord {
-  readonly key: number
-  readonly participantId: string
-  supports: readonly ProtocolSupport[]
-  readonly endpointId: string
-}
-
-interface Opened {
-  readonly key: number
-  readonly provider: number | null
-  readonly contracts: readonly PresentationKind[]
-  readonly issues: readonly ProtocolIssue[]
 }
 
 const OPERATIONS: Readonly<Record<PresentationKind, readonly PresentationPermission[]>> = {
@@ -386,154 +232,6 @@ class Host implements PresentationHost {
     }
     throw new PresentationError('not-negotiated', 'the presentation binding is gone')
   }
-}
-
-interface InvocationRecord {
-  readonly id: string
-  readonly origin: string
-  readonly deadline: string | undefined
-  readonly provider: ProviderRecord | undefined
-  readonly requirements: readonly ProtocolRequirement[]
-  readonly hostInstance: string
-  readonly keyOf: (participantId: string) => number | undefined
-}
-
-class Invocation implements PresentationInvocation {
-  readonly invocationId: string
-  readonly scope: PresentationInvocationScope
-  readonly descriptor: PresentationDescriptor | undefined
-  readonly client: CapabilityClient
-  readonly clients: PresentationClients | undefined
-  readonly issues: readonly ProtocolIssue[]
-  readonly #driver: Driver
-  readonly #key: number
-  readonly #keyOf: (participantId: string) => number | undefined
-  readonly #bindings = new Map<string, CapabilityBinding>()
-  #ended: PresentationErrorCode | undefined
-
-  constructor(driver: Driver, opened: Opened, record: InvocationRecord) {
-    this.#driver = driver
-    this.#key = opened.key
-    this.#keyOf = record.keyOf
-    this.invocationId = record.id
-    this.issues = Object.freeze(opened.issues.map(issue => Object.freeze(issue)))
-    let serial = 0
-    this.scope = Object.freeze({
-      invocationId: record.id,
-      origin: record.origin,
-      ...(record.deadline === undefined ? {} : { deadline: record.deadline }),
-      nextRequestId: () => `request-${serial += 1}`,
-    })
-    const { provider } = record
-    if (provider !== undefined) {
-      for (const kind of opened.contracts) this.#bindings.set(kind, bindingOf(kind, opened.key, provider, record))
-    } else {
-      this.#ended = 'provider-unavailable'
-    }
-    this.client = Object.freeze({
-      participantId: record.origin,
-      binding: (reference: ApiReference) => (reference.apiVersion === API_VERSION ? this.#bindings.get(reference.kind) : undefined),
-      invoke: <Input, Output, Progress>(reference: ApiReference, operation: string, input: Input, options?: PresentationCallOptions) =>
-        this.#invoke(reference, operation, input, options) as CapabilityCall<Output, Progress>,
-    })
-    markHost(this.client)
-    if (provider !== undefined) {
-      const contracts = [...this.#bindings.values()].map(binding => binding.support)
-      this.clients = presentationClients({ clientId: provider.participantId, contracts }, this.client, this.scope)
-      this.descriptor = this.clients.descriptor
-    }
-  }
-
-  get ended(): PresentationErrorCode | undefined {
-    return this.#ended
-  }
-
-  revoke(...permissions: PresentationPermission[]): void {
-    if (this.#ended !== undefined) return
-    const remaining = this.#driver.call<readonly string[]>(machine => machine.withdrawPermission(this.#key, permissions))
-    for (const kind of this.#bindings.keys()) if (!remaining.includes(kind)) this.#bindings.delete(kind)
-  }
-
-  transfer(requestId: string, provider: string): void {
-    const entry = this.#driver.find(this.#key, requestId)
-    if (entry === undefined) throw new PresentationError('already-settled', 'the presentation request is not pending')
-    const to = this.#keyOf(provider)
-    if (to === undefined) throw new PresentationError('provider-unavailable', 'the presentation provider is not attached')
-    this.#driver.call(machine => machine.transfer(entry.key, to))
-  }
-
-  end(): void {
-    this.#driver.call(machine => machine.endInvocation(this.#key))
-  }
-
-  [Symbol.dispose](): void {
-    this.end()
-  }
-
-  /** The machine has ended or unbound it. */
-  die(code: PresentationErrorCode): void {
-    this.#ended = code
-    this.#bindings.clear()
-  }
-
-  #invoke(
-    reference: ApiReference,
-    operation: string,
-    input: unknown,
-    options: PresentationCallOptions | undefined,
-  ): CapabilityCall<PresentationResult<never>, DataRecord> {
-    const kind = reference.kind as PresentationKind
-    if (reference.apiVersion !== API_VERSION || WIRE_OPERATIONS[kind] !== operation) {
-      return settledCall(this.invocationId, Promise.reject(new PresentationError('not-negotiated', `${reference.kind} has no operation ${JSON.stringify(operation)}`)))
-    }
-    const signal = options?.signal
-    if (signal?.aborted === true) return settledCall(this.invocationId, Promise.resolve(Object.freeze({ status: 'cancelled' })))
-    const known = snapshotted(input)
-    const request = (known?.kind === kind ? input : snapshot(input, requestLabel(kind, input))) as DataRecord
-    let asked: Asked
-    try {
-      asked = this.#driver.ask(this.#key, kind, request, known?.text ?? JSON.stringify(request))
-    } catch (error) {
-      if (error instanceof PresentationTypeError) throw error
-      return settledCall(this.invocationId, Promise.reject(error))
-    }
-    const cancel = (): void => { this.#driver.attempt(machine => machine.cancel(asked.key)) }
-    if (signal !== undefined) {
-      signal.addEventListener('abort', cancel, { once: true })
-      const forget = (): void => { signal.removeEventListener('abort', cancel) }
-      asked.result.then(forget, forget)
-    }
-    return {
-      invocationId: this.invocationId,
-      result: asked.result,
-      get progress() { return asked.progress() },
-      cancel,
-    }
-  }
-}
-
-function settledCall(invocationId: string, result: Promise<PresentationResult<never>>): CapabilityCall<PresentationResult<never>, DataRecord> {
-  return { invocationId, result, progress: nothing(), cancel: () => {} }
-}
-
-// eslint-disable-next-line @typescript-eslint/no-empty-function
-async function* nothing(): AsyncGenerator<DataRecord> {}
-
-function bindingOf(kind: PresentationKind, agreement: number, provider: ProviderRecord, record: InvocationRecord): CapabilityBinding {
-  const agreementId = `agreement-${agreement}`
-  return Object.freeze({
-    bindingId: `${agreementId}-${kind}`,
-    agreementId,
-    planRevision: 1,
-    consumer: Object.freeze({
-      endpoint: Object.freeze({ id: record.hostInstance, instanceId: record.hostInstance }), participantId: record.origin,
-    }),
-    provider: Object.freeze({
-      endpoint: Object.freeze({ id: provider.endpointId, instanceId: provider.endpointId }), participantId: provider.participantId,
-    }),
-    requirement: record.requirements.find(requirement => requirement.kind === kind) ?? Object.freeze({ apiVersion: API_VERSION, kind }),
-    support: provider.supports.find(support => support.kind === kind) ?? Object.freeze({ apiVersion: API_VERSION, kind }),
-  })
 }
 
 function supportOf({ protocol }: CapabilityImplementation): ProtocolSupport {

@@ -5,6 +5,7 @@
  */
 
 import type { PresentationKind } from './common.ts'
+import { PresentationError } from './errors.ts'
 import type { PresentationErrorCode } from './errors.ts'
 import type { DataRecord } from './snapshot.ts'
 
@@ -36,4 +37,13 @@ export interface Offer {
 /** Where the Host hands requests to. */
 export interface ProviderPort {
   offer(offer: Offer): void
+}
+
+/** What a provider's signal aborts with. */
+export function reasonOf(withdrawal: Withdrawal): PresentationError {
+  switch (withdrawal) {
+    case 'cancelled': return new PresentationError('request-cancelled', 'the presentation request was cancelled')
+    case 'expired': return new PresentationError('request-expired', 'the presentation request expired')
+    case 'transferred': return new PresentationError('authority-conflict', 'the presentation request moved to another provider')
+  }
 }

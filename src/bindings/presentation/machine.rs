@@ -3,23 +3,22 @@
 //! What comes out is `[due, value, effects]`: milliseconds until `timeout()` is due or -1, the call's own value, and what
 //! is to be done, in order. After an error the effects wait for `drain()`.
 
-use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use napi_derive::napi;
 
 use super::crossing::{Coded, SecretIn, TextOut};
+use super::effects::write_effect;
 use super::validate::{connection_limits, parse_kind};
 use crate::presentation::error::{Code, Error};
 use crate::presentation::host::{
-    ConsumerKey, Deadline, Detach, Effect, Host, HostConfig, InvocationKey, Millis, Novelty,
-    Opening, Presenting, parse_requirements, parse_supports,
+    ConsumerKey, Deadline, Detach, Host, HostConfig, InvocationKey, Millis, Novelty, Opening,
+    Presenting, parse_requirements, parse_supports,
 };
-use crate::presentation::json::write_string;
 use crate::presentation::negotiate::issues_json;
 use crate::presentation::protocol::{Kind, Operation, Operations};
-use crate::presentation::request::{Epoch, ProviderKey, RequestKey, Terminal};
+use crate::presentation::request::{Epoch, ProviderKey, RequestKey};
 use crate::presentation::validate::date_time;
 
 /// How a provider says that it shows a request: `on-offer`, whenever it is offered; `explicit`, by asking first.
@@ -377,56 +376,6 @@ fn on_the_clock(now: Millis, text: String) -> Result<Deadline, Error> {
         at: now.after(left),
         text: text.into(),
     })
-}
-
-fn write_effect(effect: &Effect, out: &mut String) {
-    // Writing to a String cannot fail.
-    let _ = match effect {
-        Effect::Offer {
-            request,
-            provider,
-            epoch,
-        } => write!(out, "[\"offer\",{},{},{}]", request.0, provider.0, epoch.0),
-        Effect::Withdraw {
-            request,
-            epoch,
-            reason,
-        } => {
-            write!(
-                out,
-                "[\"withdraw\",{},{},\"{}\"]",
-                request.0,
-                epoch.0,
-                reason.as_str()
-            )
-        }
-        Effect::Settle { request, terminal } => {
-            let _ = write!(out, "[\"settle\",{},", request.0);
-            match terminal {
-                Terminal::Submitted => out.push_str("\"submitted\",null"),
-                Terminal::Cancelled => out.push_str("\"cancelled\",null"),
-                Terminal::Expired => out.push_str("\"expired\",null"),
-                Terminal::Unavailable(None) => out.push_str("\"unavailable\",null"),
-                Terminal::Unavailable(Some(reason)) => {
-                    out.push_str("\"unavailable\",");
-                    write_string(reason, out);
-                }
-                Terminal::Failed(code) => {
-                    out.push_str("\"failed\",");
-                    write_string(code.as_str(), out);
-                }
-            }
-            out.push(']');
-            Ok(())
-        }
-        Effect::Progress { request } => write!(out, "[\"progress\",{}]", request.0),
-        Effect::Released { request, provider } => {
-            write!(out, "[\"released\",{},{}]", request.0, provider.0)
-        }
-        Effect::Unbound { invocation, code } => {
-            write!(out, "[\"unbound\",{},\"{code}\"]", invocation.0)
-        }
-    };
 }
 
 fn parse_operations(names: &[String]) -> Result<Operations, Error> {

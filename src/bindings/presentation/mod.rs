@@ -2,6 +2,7 @@
 //! text, secrets beside it, errors with `code` and `path`.
 
 mod crossing;
+mod effects;
 mod link;
 mod machine;
 mod validate;

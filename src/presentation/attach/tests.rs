@@ -2,6 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::presentation::error::Code;
+use crate::presentation::host::Millis;
+use crate::presentation::protocol::Kind;
+use crate::presentation::secret::Secret;
 use proptest::prelude::*;
 
 const T0: Millis = Millis(0);

@@ -11,6 +11,7 @@
 //! ```
 
 mod admission;
+mod authority;
 mod config;
 mod invocation;
 mod lane;
