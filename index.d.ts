@@ -123,6 +123,90 @@ export declare class NativeRedirectReceiver {
   cancel(): void
 }
 
+/** One end of an attachment. */
+export declare class PresentationLink {
+  /** The next output as JSON, its name first, or null. `send` leaves its message, `result` its secret for `takeText()`. */
+  next(): string | null
+  /** The text that belongs to the last output. */
+  takeText(): string | null
+  /** Milliseconds until `timeout()` is due, or -1. */
+  due(): number
+  /** Pings a silent peer or gives it up. */
+  timeout(): void
+  /** A message came; without a text it was none. */
+  message(text?: string | undefined | null): void
+  /** The channel is gone. */
+  lost(): void
+  /** Says goodbye with `code`; an unknown one counts as `channel-closed`. */
+  close(code: string): void
+  /** Host's end: accepts the provider. */
+  welcome(): void
+  /** Host's end: sends a request and gives its number. */
+  request(kind: string, input: string): number
+  /** Host's end: answers whether a request may be shown; with a code it may not. */
+  answerPresent(id: number, refusal?: string | undefined | null): void
+  /** Host's end: the request is no longer the provider's. */
+  cancel(id: number, reason: string): void
+  /** Host's end: what the provider last said of the request was refused. */
+  refuse(id: number, code: string): void
+  /** Provider's end: asks whether it may show the request. */
+  present(id: number): void
+  /** Provider's end: announces progress, as JSON. */
+  progress(id: number, value: string): void
+  /** Provider's end: answers the request, as JSON, with a secret beside it. */
+  answer(id: number, result: string, secret?: string | undefined | null): void
+  /** Provider's end: gives the request back. */
+  release(id: number): void
+  /** Provider's end: its implementation failed. */
+  fail(id: number, code: string): void
+}
+
+/** The machine behind `createPresentationHost`. */
+export declare class PresentationMachine {
+  /** Attaches a provider: JSON of its supports and of its connection's limits. The value is its key. */
+  attachProvider(participant: string, supports: string, limits: string | undefined | null, presenting: PresentationPresenting): string
+  /** Replaces what a provider supports. */
+  updateProvider(provider: number, supports: string): string
+  /** Detaches a provider. */
+  detachProvider(provider: number, how: PresentationDetach): string
+  /** Admits a consumer: JSON of its requirements. The value is its key. */
+  admitConsumer(participant: string, requirements: string): string
+  /** Replaces what a consumer requires. */
+  updateConsumer(consumer: number, requirements: string): string
+  /** Stops a consumer. */
+  stopConsumer(consumer: number): string
+  /** Opens an invocation. `permitted` names operations. The value is `{key, provider, contracts, issues}`. */
+  openInvocation(consumer: number, id: string, deadline?: string | undefined | null, permitted?: Array<string> | undefined | null, provider?: string | undefined | null): string
+  /** Ends an invocation. */
+  endInvocation(invocation: number): string
+  /** Withdraws permissions. The value is the kinds that remain. */
+  withdrawPermission(invocation: number, operations: Array<string>): string
+  /** Admits a request: its JSON, context included. The value is `[key, operation, "new" | "joined", rewritten | null]`. */
+  request(invocation: number, kind: string, request: string): string
+  /** Cancels a request for its consumer. */
+  cancel(request: number): string
+  /** The holder asks whether it may show the request. */
+  present(request: number, epoch: number): string
+  /** The holder gives the request back. */
+  release(request: number, epoch: number): string
+  /** Moves a request to another provider. */
+  transfer(request: number, provider: number): string
+  /** Nobody takes a released request over. */
+  unassigned(request: number): string
+  /** The holder announces progress, as JSON. */
+  progress(request: number, epoch: number, value: string): string
+  /** The holder submits its result, as JSON, with a secret beside it. */
+  submit(request: number, epoch: number, result: string, secret?: string | undefined | null): string
+  /** The holder's implementation failed with `code`; an unknown one counts as `implementation-failed`. */
+  fail(request: number, epoch: number, code: string): string
+  /** Takes the secret of a settled request, once. */
+  takeSecret(request: number): string | null
+  /** Applies the deadlines that have passed. */
+  timeout(): string
+  /** What is still to be done after an error. */
+  drain(): string
+}
+
 /** A card of the client's history. */
 export interface AgUiActivityMessage {
   id: string
@@ -347,6 +431,15 @@ export declare function checkToolArguments(schema: string, mode: ToolSchemas, js
 /** Version of the native core, equal to the package's. */
 export declare function coreVersion(): string
 
+/** The Host's end; `limits` is JSON. */
+export declare function createPresentationHostLink(limits: string): PresentationLink
+
+/** Makes a machine from the JSON of its options. Throws with `code` and `path`. */
+export declare function createPresentationMachine(options: string): PresentationMachine
+
+/** The provider's end; `limits` and `supports` are JSON. */
+export declare function createPresentationProviderLink(limits: string, participant: string, supports: string): PresentationLink
+
 /** What the head of a request allows: either `error`, or a run of `tenant` and `user`. */
 export interface HeadVerdict {
   /** The answer, where the request is refused. */
@@ -364,6 +457,9 @@ export interface HttpError {
   /** `{"code","message"}` as JSON. */
   body: string
 }
+
+/** Negotiates one kind from JSON; see the Rust documentation of `negotiate_text` for the form. */
+export declare function negotiatePresentation(kind: string, input: string): string
 
 /**
  * Brings the JSON text of a Tool's parameters into the subset that DSH enforces and returns it as JSON text. Throws
@@ -387,6 +483,18 @@ export declare function openNativeRedirectReceiver(options: RedirectReceiverOpti
  * Throws an `Error` with `code` `'INVALID_AGUI_INPUT'` and `issues: AgUiIssue[]`.
  */
 export declare function parseRunAgentInput(body: Uint8Array): AgUiRunAgentInput
+
+/** How a provider goes: `lease-ended` in good order, `lost` with its endpoint. */
+export type PresentationDetach = 'lease-ended' | 'lost'
+
+/** How a provider says that it shows a request: `on-offer`, whenever it is offered; `explicit`, by asking first. */
+export type PresentationPresenting = 'on-offer' | 'explicit'
+
+/** Which side of an agreement a spec belongs to. */
+export type PresentationSpec = 'requirement' | 'support'
+
+/** How a text is shown: on one line, as a paragraph, or not at all but copied. */
+export type PresentationTextClass = 'line' | 'block' | 'clipboard'
 
 /** What a redirect receiver is opened with. */
 export interface RedirectReceiverOptions {
@@ -430,8 +538,29 @@ export interface RequestVerdict {
   todo: number
 }
 
+/** `text` with every control and bidirectional override character as a visible escape. */
+export declare function revealPresentationText(text: string, shownAs: PresentationTextClass): string
+
 /**
  * What happens to a Tool's schema outside the subset that DSH enforces: `strict` refuses it, `normalize` rewrites it
  * where that provably accepts the same arguments and refuses it otherwise.
  */
 export type ToolSchemas = 'strict' | 'normalize'
+
+/** Validates the JSON of a descriptor. */
+export declare function validatePresentationDescriptor(text: string): void
+
+/** Validates the JSON of a redirect's `ready` event; with `exact`, its URI must be that string. */
+export declare function validatePresentationReady(ready: string, exact?: string | undefined | null): void
+
+/** Validates the JSON of a request of `kind`, its context included. Throws with `code` and `path`. */
+export declare function validatePresentationRequest(kind: string, request: string): void
+
+/** Validates the JSON of a result against its request. A secret is given beside the JSON, never in it. */
+export declare function validatePresentationResult(kind: string, request: string, result: string, secret?: string | undefined | null): void
+
+/** Validates the JSON of an invocation scope. */
+export declare function validatePresentationScope(text: string): void
+
+/** Validates the JSON of a requirement's or a support's spec; without a text the spec is absent. */
+export declare function validatePresentationSpec(side: PresentationSpec, kind: string, text?: string | undefined | null): void

@@ -773,15 +773,32 @@ if (
   }
 }
 
-const { BrowserToolSet, NativeGateway, NativeRedirectReceiver, checkEventStream, checkToolArguments, coreVersion, normalizeToolSchema, openNativeRedirectReceiver, parseRunAgentInput, ToolSchemas } = nativeBinding
+const { BrowserToolSet, NativeGateway, NativeRedirectReceiver, PresentationLink, PresentationMachine, checkEventStream, checkToolArguments, coreVersion, createPresentationHostLink, createPresentationMachine, createPresentationProviderLink, negotiatePresentation, normalizeToolSchema, openNativeRedirectReceiver, parseRunAgentInput, PresentationDetach, PresentationPresenting, PresentationSpec, PresentationTextClass, revealPresentationText, ToolSchemas, validatePresentationDescriptor, validatePresentationReady, validatePresentationRequest, validatePresentationResult, validatePresentationScope, validatePresentationSpec } = nativeBinding
 export { BrowserToolSet }
 export { NativeGateway }
 export { NativeRedirectReceiver }
+export { PresentationLink }
+export { PresentationMachine }
 export { checkEventStream }
 export { checkToolArguments }
 export { coreVersion }
+export { createPresentationHostLink }
+export { createPresentationMachine }
+export { createPresentationProviderLink }
+export { negotiatePresentation }
 export { normalizeToolSchema }
 export { openNativeRedirectReceiver }
 export { parseRunAgentInput }
+export { PresentationDetach }
+export { PresentationPresenting }
+export { PresentationSpec }
+export { PresentationTextClass }
+export { revealPresentationText }
 export { ToolSchemas }
+export { validatePresentationDescriptor }
+export { validatePresentationReady }
+export { validatePresentationRequest }
+export { validatePresentationResult }
+export { validatePresentationScope }
+export { validatePresentationSpec }
 export const __napiBindingTarget = __napiLoadedBindingTarget

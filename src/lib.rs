@@ -6,11 +6,13 @@
 //! - [`projection`]: session to AG-UI: text, tools, cards, transcript (pure)
 //! - [`gateway`]: the machine: config, auth, admission, threads, runs, shared state (pure)
 //! - [`redirect`]: the loopback receiver of `ExternalRedirect` (tokio, axum)
+//! - [`presentation`]: protocols, validation, negotiation, requests, authority, secrets (pure)
 //! - `bindings`: the only module that names napi: converts types, nothing else
 #![cfg_attr(test, allow(dead_code))]
 
 pub mod agui;
 pub mod gateway;
+pub mod presentation;
 pub mod projection;
 pub mod redirect;
 pub mod session;

@@ -4,6 +4,7 @@
 mod agui;
 mod gateway;
 mod hot;
+mod presentation;
 mod redirect;
 mod tools;
 

@@ -1,0 +1,1 @@
+export * from 'dsh-ag-ui/presentation/providers/policy'
