@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  answer, bootGateway, browserTool, callTools, compact, Gate, history, input, outline, say, sayThrough, turnsOf, user,
+  answer, bootGateway, browserTool, callTools, compact, errorOf, Gate, history, input, nextEvent, outline, say, sayThrough, turnsOf, user,
 } from '../support/gateway.ts'
 
 test('a finished request is replayed and drives nothing', async (t) => {
@@ -42,10 +42,19 @@ test('one of two readers leaves and the run goes on; when both have left it is c
   await first.next('TEXT_MESSAGE_CONTENT')
   const second = gateway.post(request)
   await second.next('TEXT_MESSAGE_CONTENT')
+  const left = gateway.left(first)
   first.leave()
-  await gateway.run()
+  await left
   gate.open()
   assert.equal(outline(await second.end()).at(-1), 'RUN_FINISHED')
+
+  const shared = input({ messages: [user('u-2', 'again')] })
+  const both = [gateway.post(shared), gateway.post(shared)]
+  await Promise.all(both.map(one => one.next('TEXT_MESSAGE_CONTENT')))
+  const ended = nextEvent(gateway.agent(), 'turn/end')
+  both.forEach((one) => { one.leave() })
+  assert.equal(((await ended).data as { reason: { kind: string } }).reason.kind, 'aborted')
+  assert.equal(errorOf(await gateway.post(shared).end()).code, 'CLIENT_DISCONNECTED')
 })
 
 test('concurrent first requests make one thread and one agent', async (t) => {
