@@ -65,8 +65,8 @@ export declare class NativeGateway {
   nextReader(): number
   /** The error answer of the reader that `nextReader` named last. */
   readerError(): HttpError | null
-  /** What a response has not written yet. */
-  read(reader: number): string
+  /** What a response has not written yet: text, or a `Buffer` where that is cheaper for the socket. */
+  read(reader: number): string | Buffer
   /** Everything to ask of the Host, in order, as a JSON array. */
   effects(): string
   /** Sets one agent to work. */
@@ -115,6 +115,12 @@ export declare class NativeGateway {
   shutdown(): number
   /** Threads that are live, opening or closing. */
   get threadCount(): number
+}
+
+/** An open receiver. Collecting it as garbage, or the end of its worker, cancels it. */
+export declare class NativeRedirectReceiver {
+  /** Revokes the receiver's path. No effect when it is settled. */
+  cancel(): void
 }
 
 /** A card of the client's history. */
@@ -366,6 +372,13 @@ export interface HttpError {
 export declare function normalizeToolSchema(schema: string, mode: ToolSchemas): string
 
 /**
+ * Opens a receiver. `onEvent` gets JSON texts: at most one `{"type":"ready","redirectUri","expiresAtMs"}`, then
+ * exactly one `{"type":"ended","result"}` with a `PresentationResult`. Pending receivers do not keep the process
+ * alive. Throws `redirect-limit-invalid`.
+ */
+export declare function openNativeRedirectReceiver(options: RedirectReceiverOptions, onEvent: (event: string) => void): NativeRedirectReceiver
+
+/**
  * Reads a run request as the gateway does: the official 0.0.59 schema, more lenient where that is
  * unambiguous (missing `tools` and `context`, `null` for an optional member, shapes of 1.0). Returns the
  * normalised input: known members only, no `null` for absent ones, a `null` state left out, unpaired
@@ -374,6 +387,20 @@ export declare function normalizeToolSchema(schema: string, mode: ToolSchemas): 
  * Throws an `Error` with `code` `'INVALID_AGUI_INPUT'` and `issues: AgUiIssue[]`.
  */
 export declare function parseRunAgentInput(body: Uint8Array): AgUiRunAgentInput
+
+/** What a redirect receiver is opened with. */
+export interface RedirectReceiverOptions {
+  /** Loopback HTTP URI with an explicit port, to be bound verbatim. */
+  exactRedirectUri?: string
+  /** When the receiver has to be settled, in milliseconds since the Unix epoch. */
+  deadlineMs?: number
+  /** Longest query in bytes. Default 16384. */
+  maxQueryBytes?: number
+  /** Most parameters. Default 256. */
+  maxParameters?: number
+  /** Longest time to wait in milliseconds, also with a later deadline or none. Default 600000. */
+  maxWaitMs?: number
+}
 
 /** The head of an HTTP request; header values as the client sent them, one by one. */
 export interface RequestHead {

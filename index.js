@@ -773,13 +773,15 @@ if (
   }
 }
 
-const { BrowserToolSet, NativeGateway, checkEventStream, checkToolArguments, coreVersion, normalizeToolSchema, parseRunAgentInput, ToolSchemas } = nativeBinding
+const { BrowserToolSet, NativeGateway, NativeRedirectReceiver, checkEventStream, checkToolArguments, coreVersion, normalizeToolSchema, openNativeRedirectReceiver, parseRunAgentInput, ToolSchemas } = nativeBinding
 export { BrowserToolSet }
 export { NativeGateway }
+export { NativeRedirectReceiver }
 export { checkEventStream }
 export { checkToolArguments }
 export { coreVersion }
 export { normalizeToolSchema }
+export { openNativeRedirectReceiver }
 export { parseRunAgentInput }
 export { ToolSchemas }
 export const __napiBindingTarget = __napiLoadedBindingTarget

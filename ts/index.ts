@@ -87,7 +87,7 @@ class AgUi extends Service {
 
 export default AgUi
 export { AgUi }
-export type { Config } from './gateway/config.ts'
+export type { Config, ConfigInput } from './gateway/config.ts'
 export { GatewayDriver } from './gateway/driver.ts'
 export type { DriverLogger, OpenOptions, ThreadIdentity } from './gateway/driver.ts'
 export { createHandler } from './gateway/route.ts'

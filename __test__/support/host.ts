@@ -43,6 +43,8 @@ export interface BootOptions {
   readonly presets?: Readonly<Record<string, string>> | 'none'
   /** Mounts persistence, or not. Default `jsonl`. */
   readonly persistence?: 'jsonl' | 'none'
+  /** What its web server binds. Default: loopback. */
+  readonly bind?: '127.0.0.1' | '0.0.0.0'
   /** Receives what the Host logs at level warn and above. Default: dropped. */
   readonly onLog?: (line: string) => void
 }
@@ -124,7 +126,7 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
       default: Object.keys(presets)[0] ?? 'demo', roots: [{ path: root, trust: 'system' }], includeUserRoot: false,
     })
   }
-  await ctx.plugin(WebServer, { host: '127.0.0.1', port: 0 } as never)
+  await ctx.plugin(WebServer, { host: options.bind ?? '127.0.0.1', port: 0 } as never)
   await mountPlugin(ctx, ['llm'], (plugin) => { plugin.llm.registerAdapter([PROVIDER], adapter) })
   let disposed: Promise<void> | undefined
   return {

@@ -159,7 +159,11 @@ export async function bootNewerHost(): Promise<NewerHost> {
     },
   } as never)
   ctx.provide('sessions', { get: (id: string) => live.get(id)?.session } as never)
-  ctx.provide('sessionPersistence' as never, { open() {}, stat() {} } as never)
+  ctx.provide('sessionPersistence' as never, {
+    open() {},
+    stat() {},
+    list: async () => [...stored.keys()].map(id => ({ header: { id } })),
+  } as never)
   ctx.provide('agentPresets' as never, {
     async mount(_agentCtx: Context, id: string) {
       if (!presets.has(id)) throw Object.assign(new Error('refused'), { code: 'agent-preset/not-found' })

@@ -10,10 +10,13 @@ export const PROVIDER = 'scripted'
 export const MODEL = 'demo-1'
 
 /**
- * What one model call answers: chunks, a function of the request that makes them, or `hang`: one delta (`partial`),
- * then nothing until the request is aborted.
+ * What one model call answers: chunks, a function of the request that makes them (asynchronously, if it likes), or
+ * `hang`: one delta (`partial`), then nothing until the request is aborted.
  */
-export type ScriptEntry = 'hang' | readonly StreamChunk[] | ((request: GenerateOptions) => readonly StreamChunk[])
+export type ScriptEntry =
+  | 'hang'
+  | readonly StreamChunk[]
+  | ((request: GenerateOptions) => readonly StreamChunk[] | AsyncIterable<StreamChunk>)
 
 /** One call of {@link callTools}. */
 export interface ScriptedCall {
@@ -86,6 +89,51 @@ function ending(kind: 'stop' | 'tool-calls' | 'max-tokens'): StreamChunk[] {
   ]
 }
 
+/** Holds an answer back until a test lets it go on. */
+export class Gate {
+  /** Resolves when an answer has come to the gate. */
+  readonly reached: Promise<void>
+  #arrive!: () => void
+  readonly #opened: Promise<void>
+  #open!: () => void
+
+  constructor() {
+    this.reached = new Promise((resolve) => { this.#arrive = resolve })
+    this.#opened = new Promise((resolve) => { this.#open = resolve })
+  }
+
+  /** Lets everything through, from now on. */
+  open(): void {
+    this.#open()
+  }
+
+  /** Waits for {@link open}; rejects when the signal aborts. */
+  async pass(signal?: AbortSignal): Promise<void> {
+    this.#arrive()
+    await Promise.race([this.#opened, aborted(signal)])
+  }
+}
+
+/** A text answer whose second half waits at a gate. */
+export function sayThrough(gate: Gate, before: string, after: string): ScriptEntry {
+  return async function* ({ signal }) {
+    yield { type: 'block-start', index: 0, blockType: 'text' }
+    yield { type: 'text-delta', index: 0, text: before }
+    await gate.pass(signal)
+    if (after !== '') yield { type: 'text-delta', index: 0, text: after }
+    yield { type: 'block-end', index: 0, block: { type: 'text', text: before + after } }
+    yield* ending('stop')
+  }
+}
+
+/** An answer that waits at a gate before its first chunk. */
+export function after(gate: Gate, answer: readonly StreamChunk[]): ScriptEntry {
+  return async function* ({ signal }) {
+    await gate.pass(signal)
+    yield* answer
+  }
+}
+
 /** Answers each model call with the next queued entry; an empty queue is a provider failure. */
 export class ScriptedAdapter extends LlmAdapter {
   /** Requests in the order of dispatch, without those for session titles. */
@@ -121,7 +169,12 @@ export class ScriptedAdapter extends LlmAdapter {
       yield { type: 'text-delta', index: 0, text: 'partial' }
       await aborted(options.signal)
     }
-    for (const chunk of typeof entry === 'function' ? entry(options) : entry === 'hang' ? [] : entry) {
+    const chunks = typeof entry === 'function' ? entry(options) : entry === 'hang' ? [] : entry
+    if (Symbol.asyncIterator in chunks) {
+      yield* chunks
+      return
+    }
+    for (const chunk of chunks) {
       options.signal?.throwIfAborted()
       yield chunk
     }

@@ -31,6 +31,24 @@ impl<'a> Json<'a> {
         self.0 == "null"
     }
 
+    /// The text without white space between tokens, members in their written order.
+    #[must_use]
+    pub fn to_compact(self) -> String {
+        let mut in_string = false;
+        let mut escaped = false;
+        let kept = |c: &char| {
+            if in_string {
+                in_string = escaped || *c != '"';
+                escaped = !escaped && *c == '\\';
+                true
+            } else {
+                in_string = *c == '"';
+                !c.is_ascii_whitespace()
+            }
+        };
+        self.0.chars().filter(kept).collect()
+    }
+
     /// Parses the text into a tree.
     ///
     /// # Errors

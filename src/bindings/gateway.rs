@@ -38,7 +38,12 @@ struct State {
     armed: Option<Instant>,
     /// The head of the response that was polled last, where it is an error.
     error: Option<GatewayError>,
+    /// What `read` builds, kept so that a stream does not allocate for every write.
+    scratch: String,
 }
+
+/// From this many bytes on, a copy into a `Buffer` costs less than a string that the socket must encode again.
+const LARGE_CHUNK: usize = 8 * 1024;
 
 impl Shared {
     /// Runs the machine and returns what there is to do.
@@ -150,6 +155,7 @@ impl NativeGateway {
                     gateway: Gateway::new(config.clone()),
                     armed: None,
                     error: None,
+                    scratch: String::new(),
                 }),
                 config,
             }),
@@ -282,15 +288,24 @@ impl NativeGateway {
         self.shared.lock().error.take().as_ref().map(Into::into)
     }
 
-    /// What a response has not written yet.
-    #[napi(catch_unwind)]
-    pub fn read(&self, reader: u32) -> String {
-        let mut out = String::new();
-        self.shared
-            .lock()
-            .gateway
-            .read(Instant::now(), ReaderId(reader), &mut out);
-        out
+    /// What a response has not written yet: text, or a `Buffer` where that is cheaper for the socket.
+    #[napi(catch_unwind, ts_return_type = "string | Buffer")]
+    pub fn read<'env>(
+        &self,
+        env: &'env Env,
+        reader: u32,
+    ) -> napi::Result<Either<String, BufferSlice<'env>>> {
+        let mut state = self.shared.lock();
+        let State {
+            gateway, scratch, ..
+        } = &mut *state;
+        scratch.clear();
+        gateway.read(Instant::now(), ReaderId(reader), scratch);
+        if scratch.len() < LARGE_CHUNK {
+            Ok(Either::A(scratch.clone()))
+        } else {
+            BufferSlice::copy_from(env, scratch.as_bytes()).map(Either::B)
+        }
     }
 
     /// Everything to ask of the Host, in order, as a JSON array.

@@ -4,6 +4,7 @@
 mod agui;
 mod gateway;
 mod hot;
+mod redirect;
 mod tools;
 
 use napi_derive::napi;

@@ -10,7 +10,7 @@ use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
 use super::plan::{NewMessages, Plan, WorkPlan, plan};
 use super::request::Request;
-use super::run::{Answer, Run, RunRecord, Stage, Work, WorkKind};
+use super::run::{Answer, Peer, Run, RunRecord, Stage, Work, WorkKind};
 use super::thread::Phase;
 use crate::agui::{Event, Json};
 use crate::tools::Catalogue;
@@ -98,6 +98,7 @@ impl Gateway {
                 thread,
                 run_id: request.input.run_id.as_ref().into(),
                 digest,
+                peer: Peer::of(request),
                 stage: Stage::Queued(Box::default()),
                 readers: Vec::new(),
                 record,
@@ -320,7 +321,7 @@ impl Gateway {
         });
         if let Some(state) = thread.state.value() {
             run.record.event(&Event::StateSnapshot {
-                snapshot: Json::encoded(&state.to_string()),
+                snapshot: Json::encoded(state),
             });
         }
         let pending = thread

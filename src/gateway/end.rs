@@ -6,7 +6,7 @@ use super::Gateway;
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
 use super::ids::RunKey;
-use super::run::{Stage, WorkKind};
+use super::run::{Peer, Stage, WorkKind};
 use crate::agui::Event;
 use crate::session::TurnEnd;
 
@@ -134,6 +134,7 @@ impl Gateway {
             .get(&run.thread)
             .map_or("", |thread| thread.key.thread_id.as_str());
         let run_id = &*run.run_id;
+        let names = names(run.peer, thread_id, run_id);
         run.record.terminate(|room| match ending {
             Ending::Finished => Event::RunFinished {
                 thread_id,
@@ -142,12 +143,8 @@ impl Gateway {
                 result: None,
             }
             .to_json(),
-            Ending::Failed(error) => {
-                run_error(thread_id, run_id, error.code.as_str(), &error.message, room)
-            }
-            Ending::Provider { code, message } => {
-                run_error(thread_id, run_id, cut(code, 64), message, room)
-            }
+            Ending::Failed(error) => run_error(names, error.code.as_str(), &error.message, room),
+            Ending::Provider { code, message } => run_error(names, cut(code, 64), message, room),
         });
         run.stage = Stage::Done;
         self.tell(now, run_key);
@@ -159,13 +156,14 @@ impl Gateway {
             return;
         };
         let thread_id = run.thread;
-        let run_id = run.run_id.clone();
+        let (run_id, peer) = (run.run_id.clone(), run.peer);
         let thread = self
             .threads
             .get(&thread_id)
             .map_or("", |thread| thread.key.thread_id.as_str());
         run.record.terminate(|room| {
-            run_error(thread, &run_id, error.code.as_str(), &error.message, room)
+            let names = names(peer, thread, &run_id);
+            run_error(names, error.code.as_str(), &error.message, room)
         });
         run.stage = Stage::Rejected(error);
         self.tell(now, run_key);
@@ -180,13 +178,21 @@ fn overflow() -> Ending {
     ))
 }
 
-fn run_error(thread_id: &str, run_id: &str, code: &str, message: &str, room: usize) -> String {
+/// Thread and run of a `RUN_ERROR`: undeclared, useful to peers that let them pass.
+fn names<'a>(peer: Peer, thread_id: &'a str, run_id: &'a str) -> Option<(&'a str, &'a str)> {
+    match peer {
+        Peer::Early => Some((thread_id, run_id)),
+        Peer::Strict => None,
+    }
+}
+
+fn run_error(names: Option<(&str, &str)>, code: &str, message: &str, room: usize) -> String {
     let error = |message: &str| {
         Event::RunError {
             message,
             code: Some(code),
-            thread_id: Some(thread_id),
-            run_id: Some(run_id),
+            thread_id: names.map(|(thread_id, _)| thread_id),
+            run_id: names.map(|(_, run_id)| run_id),
         }
         .to_json()
     };

@@ -11,12 +11,15 @@
 //!
 //! Where a rule lives: `http` (route, method, media type), `auth` (secret, identity), `request` (a body's own limits),
 //! `plan` (what a request means for its thread), `admit` (queue, ledger, opening of a run), `drive` (handing an
-//! accepted run to the agent), `host` (what the agent reports), `calls` (browser Tools), `state` (shared state),
+//! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
+//! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
 //! `park` (when a turn waits for the browser), `end` (how a run ends), `lifecycle` (opening, idling, closing),
 //! `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
 
 mod admit;
+mod attempt;
 mod auth;
+mod bodies;
 mod calls;
 mod config;
 mod digest;
@@ -46,12 +49,13 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 pub use auth::Secret;
+pub use bodies::{BodyChange, CallHead};
 pub use config::{Config, ConfigError, RequestLimits, RunLimits, ToolSchemas};
 pub use effect::{
     CallDecision, CallOutcome, Effect, HostMessage, MessageSource, TextPart, ToolEffect,
 };
 pub use error::{Code, GatewayError};
-pub use host::{AgentStatus, BodyChange, CallHead};
+pub use host::AgentStatus;
 pub use http::{Head, Verdict, check_head};
 pub use ids::{Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
 pub use output::{Ready, ResponseHead};

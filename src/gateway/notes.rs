@@ -1,7 +1,5 @@
 //! What the gateway tells the model beside the person's words (spec: gateway, Model Experience).
 
-use serde_json::Value;
-
 use super::effect::{HostMessage, MessageSource, TextPart};
 use crate::agui::Context;
 
@@ -26,7 +24,7 @@ pub(super) fn context(entries: &[Context<'_>]) -> Option<HostMessage> {
 }
 
 /// The shared state as one snapshot message.
-pub(super) fn state(value: &Value) -> HostMessage {
+pub(super) fn state(value: &str) -> HostMessage {
     snapshot(
         vec![STATE_SECTION.into()],
         format!("## {STATE_SECTION}\n{value}"),

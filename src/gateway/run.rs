@@ -7,6 +7,7 @@ use super::digest::Digest;
 use super::effect::HostMessage;
 use super::error::GatewayError;
 use super::ids::{ReaderId, ThreadId};
+use super::request::Request;
 use super::run_log::{Overflow, RunLog, StreamKey};
 use crate::agui::Event;
 use crate::projection::{Emit, FrontendResult, LiveStep};
@@ -18,9 +19,28 @@ pub(super) struct Run {
     pub(super) thread: ThreadId,
     pub(super) run_id: Box<str>,
     pub(super) digest: Digest,
+    pub(super) peer: Peer,
     pub(super) stage: Stage,
     pub(super) readers: Vec<ReaderId>,
     pub(super) record: RunRecord,
+}
+
+/// Which AG-UI the client speaks, as far as the wire depends on it (X7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Peer {
+    /// 0.0.x: fields that its schema does not declare pass through to the page.
+    Early,
+    /// 1.0 or later, which says so: drops such fields, and warns in the page's console.
+    Strict,
+}
+
+impl Peer {
+    pub(super) fn of(request: &Request<'_>) -> Self {
+        match request.input.protocol_version {
+            Some(_) => Self::Strict,
+            None => Self::Early,
+        }
+    }
 }
 
 /// Where a run stands.
@@ -189,6 +209,8 @@ impl RunRecord {
     /// Writes the terminal event, see [`RunLog::terminate`].
     pub(super) fn terminate(&mut self, json: impl FnOnce(usize) -> String) {
         self.log.terminate(json);
+        #[cfg(debug_assertions)]
+        self.log.assert_valid();
         self.out = Pending {
             written: Written::Urgent,
             overflow: false,

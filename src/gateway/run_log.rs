@@ -80,6 +80,9 @@ impl RunLog {
     /// Appends one event whose JSON is the concatenation of `pieces`.
     pub(super) fn event_of(&mut self, pieces: Box<[Arc<str>]>) -> Result<(), Overflow> {
         let bytes = pieces.iter().map(|piece| piece.len()).sum();
+        if self.terminated {
+            return Ok(());
+        }
         self.reserve_for(1, bytes)?;
         self.entries.push(Entry::Event(pieces));
         Ok(())
@@ -133,9 +136,6 @@ impl RunLog {
     }
 
     fn reserve_for(&mut self, events: usize, bytes: usize) -> Result<(), Overflow> {
-        if self.terminated {
-            return Ok(());
-        }
         let fits = self.entries.len() + events < self.limits.events
             && self.bytes + bytes + self.reserve <= self.limits.bytes;
         if !fits {
@@ -185,6 +185,23 @@ impl RunLog {
                 entry: cursor.entry + 1,
                 offset: 0,
             };
+        }
+    }
+
+    /// Holds the whole record against the official client's rules (`ag-ui.md` §3.1): a slip of the protocol is a
+    /// failing test, not a broken browser.
+    #[cfg(debug_assertions)]
+    pub(super) fn assert_valid(&self) {
+        let mut frames = String::new();
+        self.read(&mut Cursor::default(), &mut frames);
+        let mut checker = crate::agui::Checker::new();
+        let events = frames
+            .split("\n\n")
+            .filter_map(|frame| frame.split_once("data: "));
+        for (_, event) in events {
+            if let Err(violation) = checker.feed_json(event) {
+                panic!("the record would break its client: {violation:?}");
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! A [`LiveStep`] remembers what it has sent, so that the committed message adds exactly what was not streamed, and
 //! so that whatever is open can be closed when the provider fails, the turn is cancelled or the attempt is retried.
 
-use super::transcript::AssistantView;
+use super::change::AssistantView;
 use super::wire;
 use crate::tools::STATE_TOOL;
 

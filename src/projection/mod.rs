@@ -4,15 +4,17 @@
 //! attempt under way. A message has the same id in both, so the stream and every later snapshot agree (G9, G13).
 
 mod cards;
+mod change;
+mod frontend_result;
 mod live;
+mod message;
 mod transcript;
 mod wire;
 
 pub use cards::Cards;
+pub use change::{AssistantView, CallView, Change, SettledView, StartedView};
+pub use frontend_result::{BrowserSide, FrontendResult, frontend_result_meta};
 pub use live::{Emit, LiveStep};
-pub use transcript::{
-    AssistantView, BrowserSide, CallView, Change, FrontendResult, SettledView, StartedView,
-    Transcript, frontend_result_meta,
-};
-pub(crate) use transcript::{encode_result, encode_user};
+pub(crate) use message::{encode_result, encode_user};
+pub use transcript::Transcript;
 pub(crate) use wire::DELTA_TAIL;

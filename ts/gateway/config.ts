@@ -55,8 +55,11 @@ export interface Config {
   readonly toolSchemas: 'strict' | 'normalize'
 }
 
+/** The configuration as a profile or a program writes it: what has a default may be left out. */
+export type ConfigInput = Pick<Config, 'provider' | 'model' | 'sharedSecret'> & Partial<Config>
+
 /** The schema: shapes and defaults. Ranges are checked natively, when the service starts. */
-export const Config: z<Config> = z.object({
+export const Config: z<ConfigInput, Config> = z.object({
   path: z.string().default('/ag-ui').description('Route base on the Host web server.'),
   provider: z.string().required().description('Registered DSH model provider route.'),
   model: z.string().required().description('Model id of that provider.'),

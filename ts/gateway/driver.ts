@@ -80,7 +80,9 @@ export class GatewayDriver {
   /** Ends every run, disposes every agent, and resolves when nothing is left. */
   async shutdown(): Promise<void> {
     const drained = new Promise<void>((resolve) => { this.#drained = resolve })
-    this.after(this.native.shutdown())
+    // At once: a Host that stops closes its sockets in the same breath, and every response has an end to write.
+    this.native.shutdown()
+    this.#drain()
     if (this.native.threadCount > 0) await drained
     this.#drain()
     this.#timer?.clear()

@@ -67,7 +67,7 @@ export class ResponseSet {
     if (bits & LAST) {
       this.#responses.delete(reader)
       res.end(chunk)
-    } else if (chunk !== '' && !res.write(chunk)) {
+    } else if (chunk.length > 0 && !res.write(chunk)) {
       response.full = true
       res.once('drain', () => {
         response.full = false

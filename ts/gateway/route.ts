@@ -28,7 +28,7 @@ export function createHandler(driver: GatewayDriver, options: RouteOptions): (re
     const verdict = native.checkHead({
       method: req.method ?? '',
       rest: pathOf(req).slice(options.path.length),
-      authorization: values['authorization'] ?? [],
+      authorization: (values['authorization'] ?? []).map(utf8),
       tenant: values[options.tenantHeader] ?? [],
       user: values[options.userHeader] ?? [],
       ...req.headers['content-type'] === undefined ? {} : { contentType: req.headers['content-type'] },
@@ -51,6 +51,11 @@ export function createHandler(driver: GatewayDriver, options: RouteOptions): (re
     else if (admitted.error !== undefined) sendError(res, admitted.error)
     driver.after(admitted.todo)
   }
+}
+
+/** A header's bytes as UTF-8, which the secret is counted in; Node reads them as Latin-1. */
+function utf8(value: string): string {
+  return Buffer.from(value, 'latin1').toString()
 }
 
 function pathOf(req: IncomingMessage): string {

@@ -146,3 +146,11 @@ export async function findParentScope(agent: object, agentCtx: Context): Promise
     return undefined // not installed beside us, or without these exports
   }
 }
+
+/** Ids of every stored session. Generation A lists headers, B and C snapshots. */
+export async function listStoredSessions(ctx: Context): Promise<Set<string>> {
+  const persistence = ctx.get('sessionPersistence') as unknown as
+    { list(): Promise<readonly ({ id: string } | { header: { id: string } })[]> }
+  const stored = await persistence.list()
+  return new Set(stored.map(entry => 'header' in entry ? entry.header.id : entry.id))
+}

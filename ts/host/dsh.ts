@@ -16,6 +16,7 @@ import type { AgentSurroundings } from './agent.ts'
 import { isPresetUnknown, isSessionNotFound, sessionPreset } from './compat.ts'
 import { HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
+import { StoredSessions } from './persisted.ts'
 import type { AgentEvents, AgentHost, HostAgent, OpenAgentRequest } from './port.ts'
 import { ToolCatalog } from './tools.ts'
 import { Workspaces } from './workspaces.ts'
@@ -56,10 +57,12 @@ class DshHost implements AgentHost {
   readonly #workspaces: Workspaces | undefined
   readonly #agents = new Map<Agent, DshAgent>()
   readonly #opening = new Set<string>()
+  readonly #stored: StoredSessions
 
   constructor(ctx: Context, options: DshHostOptions) {
     const { provider, model, maxTokens, workspaces = 'register', logger = ctx.logger } = options
     this.#ctx = ctx
+    this.#stored = new StoredSessions(ctx)
     this.#options = {
       ...provider === undefined ? {} : { provider },
       ...model === undefined ? {} : { model },
@@ -86,14 +89,17 @@ class DshHost implements AgentHost {
     this.#assertFree(sessionId)
     this.#opening.add(sessionId)
     try {
-      await mkdir(request.workspace, { recursive: true })
-      return await this.#resume(request, events) ?? await this.#create(request, events)
+      const made = await mkdir(request.workspace, { recursive: true })
+      // A thread that has been here before may still be on its way to the disk, where no listing finds it.
+      const mayBeStored = made === undefined || await this.#stored.has(request.sessionId)
+      const resumed = mayBeStored ? await this.#resume(request, events) : undefined
+      return resumed ?? await this.#create(request, events)
     } finally {
       this.#opening.delete(sessionId)
     }
   }
 
-  /** Resumes what is persisted. Decided by the attempt itself: it changes nothing when there is nothing. */
+  /** Resumes what is stored. The attempt changes nothing when there is nothing. */
   async #resume(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent | undefined> {
     if (this.#ctx.get('sessionPersistence') === undefined) return undefined
     try {

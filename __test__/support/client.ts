@@ -1,0 +1,118 @@
+/**
+ * The official clients in front of the gateway. What they are sent is held against the framing rules beside them.
+ */
+
+import assert from 'node:assert/strict'
+import { HttpAgent } from '@ag-ui/client'
+import type { HttpAgentConfig } from '@ag-ui/client'
+import { HttpAgent as HttpAgent1 } from 'ag-ui-client-1'
+import { SECRET } from './gateway.ts'
+import type { TestGateway } from './gateway.ts'
+import { FrameReader } from './wire.ts'
+import type { WireEvent, WireMessage } from './wire.ts'
+
+/** The versions of the official client that every scenario of a client runs with. */
+export const VERSIONS = ['0.0.59', '1.0.0'] as const
+export type Version = typeof VERSIONS[number]
+
+export interface ClientOptions {
+  readonly threadId?: string
+  readonly tenantId?: string
+  readonly userId?: string
+  readonly state?: unknown
+}
+
+/** What one run of a client may carry. */
+export interface ClientRun {
+  readonly runId?: string
+  readonly tools?: readonly object[]
+  readonly context?: readonly { readonly description: string, readonly value: string }[]
+}
+
+/** One browser. */
+export class TestClient {
+  readonly agent: HttpAgent
+  readonly #name: string
+  #ids = 0
+  #frames = new FrameReader()
+  #read: Promise<void> = Promise.resolve()
+
+  constructor(gateway: TestGateway, version: Version, name: string, options: ClientOptions) {
+    const { threadId = 'thread-1', tenantId = 'tenant-1', userId = 'user-1', state } = options
+    this.#name = name
+    const config: HttpAgentConfig = {
+      url: gateway.url,
+      threadId,
+      headers: { 'authorization': `Bearer ${SECRET}`, 'x-dsh-tenant-id': tenantId, 'x-dsh-user-id': userId },
+      fetch: (url, init) => this.#fetch(url, init),
+      ...state === undefined ? {} : { initialState: state },
+    }
+    // Both versions have the same surface here; their types are distinct by name only.
+    this.agent = version === '1.0.0' ? new HttpAgent1(config as never) as unknown as HttpAgent : new HttpAgent(config)
+  }
+
+  /** What the client holds. */
+  get messages(): readonly WireMessage[] {
+    return this.agent.messages as readonly WireMessage[]
+  }
+
+  get state(): unknown {
+    return this.agent.state
+  }
+
+  /** Says something, and waits for the run. */
+  async say(text: string, run?: ClientRun): Promise<readonly WireEvent[]> {
+    this.agent.addMessage({ id: this.#id(), role: 'user', content: text })
+    return await this.run(run)
+  }
+
+  /** Answers calls, and waits for the run. */
+  async answer(answers: Readonly<Record<string, string>>, run?: ClientRun): Promise<readonly WireEvent[]> {
+    for (const [toolCallId, content] of Object.entries(answers)) {
+      this.agent.addMessage({ id: this.#id(), role: 'tool', toolCallId, content })
+    }
+    return await this.run(run)
+  }
+
+  /** Sends what the client holds, and waits for the run. */
+  async run(run: ClientRun = {}): Promise<readonly WireEvent[]> {
+    await this.agent.runAgent(run as never)
+    await this.#read
+    this.#frames.end()
+    return this.#frames.events
+  }
+
+  #id(): string {
+    this.#ids += 1
+    return `${this.#name}-${this.#ids}`
+  }
+
+  async #fetch(url: string, init: RequestInit): Promise<Response> {
+    const response = await fetch(url, init)
+    if (response.body === null || !response.ok) return response
+    const [own, checked] = response.body.tee()
+    const frames = this.#frames = new FrameReader()
+    this.#read = (async () => {
+      const decoder = new TextDecoder()
+      for await (const chunk of checked) frames.push(decoder.decode(chunk as Uint8Array, { stream: true }))
+    })()
+    // A client that leaves breaks the copy too; a run that is waited for reports it.
+    this.#read.catch(() => {})
+    return new Response(own, { status: response.status, headers: response.headers })
+  }
+}
+
+let clients = 0
+
+/** A browser on a thread. */
+export function connect(gateway: TestGateway, version: Version, options: ClientOptions = {}): TestClient {
+  clients += 1
+  return new TestClient(gateway, version, `client-${clients}`, options)
+}
+
+/** The arguments of the call that a client holds under an id. */
+export function argumentsOf(client: TestClient, callId: string): unknown {
+  const call = client.messages.flatMap(({ toolCalls }) => toolCalls ?? []).find(({ id }) => id === callId)
+  assert.ok(call !== undefined, 'the client holds the call')
+  return JSON.parse(call.function.arguments)
+}

@@ -1,0 +1,31 @@
+/**
+ * Opening a page in the user's browser, without a shell: the launcher passes the URI as one argument.
+ *
+ * @module
+ */
+
+import open from 'open'
+
+/** Hands an HTTP(S) URI to the user's environment; rejects when nothing takes it. */
+export type Launcher = (uri: string) => Promise<unknown>
+
+export const openInBrowser: Launcher = uri => open(uri)
+
+/** An absolute HTTP or HTTPS URI in the spelling that a browser gives it, or nothing. */
+export function webUri(text: string): string | undefined {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined
+  const { href, protocol } = new URL(text)
+  return protocol === 'http:' || protocol === 'https:' ? href : undefined
+}
+
+/** Whether a browser that is started here appears before the user. */
+export function hasGraphicalEnvironment(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): boolean {
+  if (env['DISPLAY'] || env['WAYLAND_DISPLAY']) return true
+  if (isRemote(env)) return false
+  return platform === 'darwin' || platform === 'win32' || Boolean(env['WSL_DISTRO_NAME'])
+}
+
+/** Whether the user sits at another machine. */
+export function isRemote(env: NodeJS.ProcessEnv): boolean {
+  return Boolean(env['SSH_CONNECTION'] || env['SSH_TTY'])
+}
