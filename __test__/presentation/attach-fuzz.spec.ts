@@ -51,7 +51,7 @@ it('leaves no request of any consumer without its end', async () => {
       if (random(30) === 0) text = text.slice(0, random(text.length))
       say(random(200) === 0 ? undefined : text)
       messages += 1
-      if (random(4) === 0) await null
+      if (random(4) === 0) await Promise.resolve()
     }
     if (random(2) === 0) lose()
     else attachment.close()

@@ -44,7 +44,7 @@ describe('values', () => {
     assert.equal(message(question({ label: Symbol('x') })), `${at} must not be a symbol`)
     assert.equal(message(question({ maxLength: 10n })), 'Question request.fields[0].maxLength must not be a bigint')
     assert.equal(message(question({ maxLength: Number.NaN })), 'Question request.fields[0].maxLength must be a finite number')
-    assert.equal(message({ ...context, kind: 'question', fields: Object.assign(new Array(2), { 1: question({}).fields[0] }) }), 'Question request.fields[0] must not be undefined')
+    assert.equal(message({ ...context, kind: 'question', fields: Object.assign(Array.from({ length: 2 }), { 1: question({}).fields[0] }) }), 'Question request.fields[0] must not be undefined')
     assert.equal(message(question({ toJSON: () => ({}) })), 'Question request.fields[0].toJSON must not be a function')
     assert.equal(message(question({ label: new String('A') })), `${at} must be a non-empty string`)
     const cyclic: Record<string, unknown> = question({})

@@ -133,13 +133,13 @@ interface Pending {
 
 /** An invocation with one provider. */
 export class PlainHost {
-  readonly #handler: (request: any) => Promise<unknown>
+  readonly #handler: (request: unknown) => Promise<unknown>
   readonly #invocationId = randomUUID()
   readonly #used = new Map<string, string>()
   readonly #pending = new Map<string, Pending>()
   #serial = 0
 
-  constructor(handler: (request: any) => Promise<unknown>) {
+  constructor(handler: (request: unknown) => Promise<unknown>) {
     this.#handler = handler
   }
 

@@ -42,7 +42,7 @@ const answer = {
 const handler = async () => answer
 
 /** A fresh invocation a round, as a turn or command has one. */
-function core(): (input: any) => Promise<unknown> {
+function core(): (input: typeof question) => Promise<unknown> {
   const host = createPresentationHost({ limits: { maxRequestsPerInvocation: questions } })
   host.provide('tui', [userInteractionImplementation('tui', { operations: ['question'] }, { interact: handler } as never)])
   const consumer = host.admit('plugin', [{ apiVersion: 'presentation.dsh/v1alpha1', kind: 'UserInteraction', spec: { operations: ['question'] } }])
@@ -50,12 +50,12 @@ function core(): (input: any) => Promise<unknown> {
   return input => interaction!.interact(input)
 }
 
-function plain(): (input: any) => Promise<unknown> {
+function plain(): (input: typeof question) => Promise<unknown> {
   const host = new PlainHost(handler)
   return input => host.interact(input)
 }
 
-async function measure(ask: (input: any) => Promise<unknown>): Promise<number[]> {
+async function measure(ask: (input: typeof question) => Promise<unknown>): Promise<number[]> {
   const times: number[] = []
   for (let count = 0; count < questions; count += 1) {
     const started = performance.now()

@@ -156,6 +156,6 @@ function resultLabel(kind: PresentationKind, request: DataRecord): string {
 }
 
 /** Whether data is a record. */
-export function isRecord(value: Data | undefined): value is DataRecord {
+function isRecord(value: Data | undefined): value is DataRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
