@@ -107,8 +107,8 @@ export declare class NativeGateway {
   call(thread: number, token: number, callId: string, name: string, arguments: string): string | null
   /** The Host aborted a body that waits; the driver settles it. */
   callAborted(thread: number, token: number): number
-  /** A `syncTools` effect is carried out, or failed with a message. */
-  toolsSynced(thread: number, error?: string | undefined | null): number
+  /** A `syncTools` effect is carried out, or the Host refused a Tool of it. */
+  toolsSynced(thread: number, refused: boolean): number
   /** What there is to do now, see the class. */
   todo(): number
   /** Ends everything. Later requests are refused. */

@@ -12,7 +12,7 @@ use super::hot;
 use crate::agui::surrogate::replace_lone_surrogates;
 use crate::gateway::{
     AgentStatus, BodyChange, CallDecision, CallHead, Code, Config, Gateway, GatewayError, Head,
-    ReaderId, Request, ResponseHead, Secret, ThreadId, Token, Verdict, check_head,
+    ReaderId, Request, ResponseHead, Secret, ThreadId, Token, ToolSync, Verdict, check_head,
 };
 
 /// What the driver has to do after a call, as bits.
@@ -474,11 +474,16 @@ impl NativeGateway {
         })
     }
 
-    /// A `syncTools` effect is carried out, or failed with a message.
+    /// A `syncTools` effect is carried out, or the Host refused a Tool of it.
     #[napi(catch_unwind)]
-    pub fn tools_synced(&self, thread: u32, error: Option<String>) -> u32 {
+    pub fn tools_synced(&self, thread: u32, refused: bool) -> u32 {
+        let outcome = if refused {
+            ToolSync::Refused
+        } else {
+            ToolSync::Done
+        };
         self.shared.with(|gateway, now| {
-            gateway.handle_tools_synced(now, ThreadId(thread), error.as_deref());
+            gateway.handle_tools_synced(now, ThreadId(thread), outcome);
         })
     }
 

@@ -56,14 +56,14 @@ impl Gateway {
         run.stage = Stage::Syncing(work);
         match effect {
             Some(effect) => self.effects.push_back(effect),
-            None => self.handle_tools_synced(now, thread_id, None),
+            None => self.handle_tools_synced(now, thread_id, ToolSync::Done),
         }
         Some(thread_id)
     }
 
-    /// The Host has replaced the browser's Tools, or refused to. `error` is its message; the driver has then taken
+    /// The Host has replaced the browser's Tools, or refused to; the driver has then taken
     /// back every Tool that it had registered for the thread.
-    pub fn handle_tools_synced(&mut self, now: Instant, thread_id: ThreadId, error: Option<&str>) {
+    pub fn handle_tools_synced(&mut self, now: Instant, thread_id: ThreadId, outcome: ToolSync) {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
@@ -76,13 +76,13 @@ impl Gateway {
         if !matches!(run.stage, Stage::Syncing(_)) {
             return;
         }
-        if let Some(reason) = error {
+        if outcome == ToolSync::Refused {
             // The driver has taken back every Tool of this thread.
             thread.tools = Catalogue::default();
             thread.agent.state_tool = false;
             let error = GatewayError::new(
                 Code::FrontendToolSyncFailed,
-                format!("the agent refused the browser's Tools: {reason}"),
+                "the agent refused the browser's Tools",
             );
             self.fail_and_cancel(now, run_key, &error);
             return;
@@ -152,6 +152,15 @@ impl Gateway {
             }
         }
     }
+}
+
+/// What became of [`Effect::SyncTools`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolSync {
+    /// Every Tool is registered.
+    Done,
+    /// The Host refused one.
+    Refused,
 }
 
 /// The change of the agent's Tool set that a run needs, if any.

@@ -51,6 +51,7 @@ use std::time::Instant;
 pub use auth::Secret;
 pub use bodies::{BodyChange, CallHead};
 pub use config::{Config, ConfigError, RequestLimits, RunLimits, ToolSchemas};
+pub use drive::ToolSync;
 pub use effect::{
     CallDecision, CallOutcome, Effect, HostMessage, MessageSource, TextPart, ToolEffect,
 };

@@ -218,15 +218,16 @@ export class GatewayDriver {
       thread.tools.get(name)?.()
       thread.tools.delete(name)
     }
-    let failure: string | undefined
+    let refused = false
     try {
       unregister.forEach(takeBack)
       for (const tool of register) thread.tools.set(tool.name, thread.agent.registerTool(this.#tool(id, tool)))
     } catch (error) {
-      failure = error instanceof Error ? error.message : 'unknown failure'
+      refused = true
+      this.#logger.warn(`agent of a thread refused the browser's Tools (${codeOf(error) || nameOf(error)})`)
       for (const name of thread.tools.keys()) takeBack(name)
     }
-    this.native.toolsSynced(id, failure)
+    this.native.toolsSynced(id, refused)
   }
 
   #tool(thread: number, { name, description, parameters, concurrent }: ToolEffect): HostTool {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::agent::{Answer, SimAgent};
 use crate::gateway::{
     Code, Config, Effect, Gateway, GatewayError, Principal, ReaderId, Request, ResponseHead,
-    ThreadId, Token,
+    ThreadId, Token, ToolSync,
 };
 
 pub(super) struct World {
@@ -170,7 +170,8 @@ impl World {
                     assert!(!agent.tools.contains(&tool.name), "registered twice");
                     agent.tools.push(tool.name);
                 }
-                self.gateway.handle_tools_synced(self.now, thread, None);
+                self.gateway
+                    .handle_tools_synced(self.now, thread, ToolSync::Done);
             }
             Effect::Deliver {
                 thread,
