@@ -113,7 +113,7 @@ export interface CapabilityImplementation {
   readonly participantId: string
   readonly protocol: ProtocolSupport
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a context of any progress fits
-  handle(operation: string, input: unknown, context: CapabilityHandlerContext<any>): unknown
+  handle(operation: string, input: unknown, context: CapabilityHandlerContext): unknown
 }
 
 /** What a handler is given besides its request. */
