@@ -94,7 +94,9 @@ export class GatewayDriver {
    * one write.
    */
   after(todo: number): void {
-    if (todo === 0 || this.#scheduled) return
+    // Agents that wait for their turn of the loop stay in the bits of every delta until they have had it.
+    if (todo & DRIVE) this.#driveLater()
+    if ((todo & ~DRIVE) === 0 || this.#scheduled) return
     this.#scheduled = true
     queueMicrotask(() => {
       this.#scheduled = false

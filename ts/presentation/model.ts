@@ -112,7 +112,6 @@ export interface CapabilityCall<Output, Progress> {
 export interface CapabilityImplementation {
   readonly participantId: string
   readonly protocol: ProtocolSupport
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a context of any progress fits
   handle(operation: string, input: unknown, context: CapabilityHandlerContext): unknown
 }
 
