@@ -65,6 +65,11 @@ class AgUi extends Service {
       preset: tenantId => config.tenantPresets[tenantId] ?? config.agentPreset,
     }, ctx.logger)
     this.driver = driver
+    // A web server breaks its connections off when it goes, beside or before the disposers below: the runs must have
+    // ended by then. Cordis tells of a state when it changes, and unloads in a later microtask.
+    ctx.on('internal/status', () => {
+      if (ctx.get('webServer') === undefined) void driver.shutdown()
+    }, { global: true })
     yield async () => {
       await driver.shutdown()
       this.driver = undefined

@@ -151,6 +151,17 @@ test('unloading ends runs with an error event, refuses what waits, and disposes 
   assert.deepEqual(transcript(history(back)), ['user a', 'assistant partial', 'user c', 'assistant back'])
 })
 
+test('a web server that goes first lets the runs end, too', async (t) => {
+  const gateway = await bootGateway(t)
+  gateway.adapter.queue('hang')
+  const active = gateway.post(input({ messages: [user('u-1', 'a')] }))
+  await active.next('TEXT_MESSAGE_CONTENT')
+  // A profile that stops unloads its rows side by side, and this one may close the sockets before the gateway's turn.
+  await gateway.host.webServer.dispose()
+  assert.equal(errorOf(await active.end()).code, 'AGENT_NOT_AVAILABLE')
+  assert.deepEqual(gateway.agents, [])
+})
+
 test('unloading while an agent is being opened waits for it and disposes it', async (t) => {
   const gateway = await bootGateway(t)
   const gate = new Gate()

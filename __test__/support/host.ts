@@ -57,6 +57,8 @@ export interface TestHost {
   readonly home: string
   /** The plugin that drives agents; unloading it disposes them all. */
   readonly loop: Fiber
+  /** The plugin that serves HTTP. */
+  readonly webServer: Fiber
   /** Where its web server listens, without a trailing slash. */
   readonly url: string
   /** Stops the Host and removes the home that {@link bootHost} made. Idempotent. */
@@ -126,7 +128,7 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
       default: Object.keys(presets)[0] ?? 'demo', roots: [{ path: root, trust: 'system' }], includeUserRoot: false,
     })
   }
-  await ctx.plugin(WebServer, { host: options.bind ?? '127.0.0.1', port: 0 } as never)
+  const webServer = await ctx.plugin(WebServer, { host: options.bind ?? '127.0.0.1', port: 0 } as never)
   await mountPlugin(ctx, ['llm'], (plugin) => { plugin.llm.registerAdapter([PROVIDER], adapter) })
   let disposed: Promise<void> | undefined
   return {
@@ -134,6 +136,7 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
     adapter,
     home,
     loop,
+    webServer,
     url: `http://127.0.0.1:${ctx.webServer.port}`,
     dispose: () => disposed ??= (async () => {
       await ctx.fiber.dispose()

@@ -58,6 +58,7 @@ export class GatewayDriver {
   #driving = false
   #timer: { clear(): void } | undefined
   #drained: (() => void) | undefined
+  #stopped: Promise<void> | undefined
 
   /**
    * @param config - JSON of the configuration.
@@ -77,8 +78,12 @@ export class GatewayDriver {
     return this.#identities.get(agent)
   }
 
-  /** Ends every run, disposes every agent, and resolves when nothing is left. */
-  async shutdown(): Promise<void> {
+  /** Ends every run at once, disposes every agent, and resolves when nothing is left. */
+  shutdown(): Promise<void> {
+    return this.#stopped ??= this.#stop()
+  }
+
+  async #stop(): Promise<void> {
     const drained = new Promise<void>((resolve) => { this.#drained = resolve })
     // At once: a Host that stops closes its sockets in the same breath, and every response has an end to write.
     this.native.shutdown()
