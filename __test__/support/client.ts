@@ -7,7 +7,6 @@ import { HttpAgent } from '@ag-ui/client'
 import type { HttpAgentConfig } from '@ag-ui/client'
 import { HttpAgent as HttpAgent1 } from 'ag-ui-client-1'
 import { SECRET } from './gateway.ts'
-import type { TestGateway } from './gateway.ts'
 import { FrameReader } from './wire.ts'
 import type { WireEvent, WireMessage } from './wire.ts'
 
@@ -29,6 +28,11 @@ export interface ClientRun {
   readonly context?: readonly { readonly description: string, readonly value: string }[]
 }
 
+/** Where a gateway that takes {@link SECRET} serves runs. */
+export interface Endpoint {
+  readonly url: string
+}
+
 /** One browser. */
 export class TestClient {
   readonly agent: HttpAgent
@@ -37,7 +41,7 @@ export class TestClient {
   #frames = new FrameReader()
   #read: Promise<void> = Promise.resolve()
 
-  constructor(gateway: TestGateway, version: Version, name: string, options: ClientOptions) {
+  constructor(gateway: Endpoint, version: Version, name: string, options: ClientOptions) {
     const { threadId = 'thread-1', tenantId = 'tenant-1', userId = 'user-1', state } = options
     this.#name = name
     const config: HttpAgentConfig = {
@@ -105,7 +109,7 @@ export class TestClient {
 let clients = 0
 
 /** A browser on a thread. */
-export function connect(gateway: TestGateway, version: Version, options: ClientOptions = {}): TestClient {
+export function connect(gateway: Endpoint, version: Version, options: ClientOptions = {}): TestClient {
   clients += 1
   return new TestClient(gateway, version, `client-${clients}`, options)
 }
