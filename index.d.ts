@@ -78,10 +78,10 @@ export declare class NativeGateway {
   /** The agent of a thread is there, with its log so far and the Tools that it has by itself. */
   opened(thread: number, history: string, inherited: Array<string>): number
   /**
-   * The agent of a thread cannot be had. `code` is one of the gateway's; another one becomes
-   * `AGENT_EXECUTION_ERROR` and its message is not told.
+   * The agent of a thread cannot be had. `code` is `HOST_SERVICE_MISSING` where the Host lacks what the thread
+   * needs; every other one becomes `AGENT_EXECUTION_ERROR`.
    */
-  openFailed(thread: number, code: string, message: string): number
+  openFailed(thread: number, code: string): number
   /** The agent of a thread is disposed. */
   closed(thread: number): number
   /** Somebody else disposed the agent of a thread. */

@@ -62,7 +62,7 @@ class AgUi extends Service {
     const host = createDshHost(ctx, { provider: config.provider, model: config.model })
     const driver = new GatewayDriver(nativeConfig(config), host, {
       workspace: sessionId => join(root, sessionId),
-      preset: tenantId => config.tenantPresets[tenantId] ?? config.agentPreset,
+      preset: tenantId => Object.hasOwn(config.tenantPresets, tenantId) ? config.tenantPresets[tenantId] : config.agentPreset,
     }, ctx.logger)
     this.driver = driver
     // A web server breaks its connections off when it goes, beside or before the disposers below: the runs must have

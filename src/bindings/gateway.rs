@@ -350,13 +350,18 @@ impl NativeGateway {
         })
     }
 
-    /// The agent of a thread cannot be had. `code` is one of the gateway's; another one becomes
-    /// `AGENT_EXECUTION_ERROR` and its message is not told.
+    /// The agent of a thread cannot be had. `code` is `HOST_SERVICE_MISSING` where the Host lacks what the thread
+    /// needs; every other one becomes `AGENT_EXECUTION_ERROR`.
     #[napi(catch_unwind)]
-    pub fn open_failed(&self, thread: u32, code: String, message: String) -> u32 {
-        let error = match Code::named(&code) {
-            Some(code) => GatewayError::new(code, message),
-            None => GatewayError::new(Code::AgentExecutionError, "the agent could not be opened"),
+    pub fn open_failed(&self, thread: u32, code: String) -> u32 {
+        // Words of the Host's own stay here: they may name paths and sessions.
+        let error = if code == Code::HostServiceMissing.as_str() {
+            GatewayError::new(
+                Code::HostServiceMissing,
+                "the Host lacks a service that this thread needs",
+            )
+        } else {
+            GatewayError::new(Code::AgentExecutionError, "the agent could not be opened")
         };
         self.shared
             .with(|gateway, now| gateway.handle_open_failed(now, ThreadId(thread), &error))

@@ -48,7 +48,7 @@ impl Gateway {
         }
         let thread = match known {
             Some(thread) => thread,
-            None => self.open_thread(key)?,
+            None => self.open_thread(now, key)?,
         };
         let run = self.new_run(thread, request, digest);
         match self.decide(now, thread, run, body, request) {
@@ -262,10 +262,7 @@ impl Gateway {
             notes::context(&request.input.context).into_iter().collect();
         notes.extend(thread.state.value().map(notes::state));
         thread.driver = Some(run);
-        self.open_record(thread_id, run, request, &[]);
-        if self.end_if_overflowed(now, run) {
-            return;
-        }
+        // From here on the run knows what it has accepted, so that its end gives that back.
         if let Some(run) = self.runs.get_mut(&run) {
             run.stage = Stage::Admitted(Work {
                 tools: request.tools.clone(),
@@ -273,7 +270,11 @@ impl Gateway {
                 kind,
             });
         }
-        self.drive.push_back(run);
+        self.open_record(thread_id, run, request, &[]);
+        if self.end_if_overflowed(now, run) {
+            return;
+        }
+        self.drive_later(now, run);
         self.touch(now, thread_id);
     }
 

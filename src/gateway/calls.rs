@@ -100,6 +100,9 @@ impl BrowserCalls {
         outcome: CallOutcome,
     ) -> Option<(Token, Instant, CallOutcome)> {
         let call = self.calls.get_mut(wire_id)?;
+        if matches!(call.state, CallState::Over | CallState::Answered(_)) {
+            return None;
+        }
         call.answer = Some(message);
         match std::mem::replace(&mut call.state, CallState::Over) {
             CallState::Parked { token, deadline } => Some((token, deadline, outcome)),

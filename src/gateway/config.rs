@@ -14,7 +14,7 @@ const MANDATORY_EVENTS: u64 = 2;
 const MAX_TIMEOUT_MS: u64 = 2_147_483_647;
 
 /// A configuration as the user wrote it. Absent fields take the document's defaults.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RawConfig {
     path: String,
@@ -173,7 +173,11 @@ impl Config {
     /// The first field that cannot be used, by name.
     pub fn parse(json: &str) -> Result<(Self, zeroize::Zeroizing<String>), ConfigError> {
         let mut raw: RawConfig =
-            serde_json::from_str(json).map_err(|error| refuse("$", error.to_string()))?;
+            // The parser's own words may quote the secret.
+            serde_json::from_str(json).map_err(|error| {
+                let at = error.column();
+                refuse("$", format!("does not have the documented shape (column {at})"))
+            })?;
         let secret = zeroize::Zeroizing::new(std::mem::take(&mut raw.shared_secret));
         check_path(&raw.path)?;
         check_header("tenantHeader", &raw.tenant_header)?;

@@ -4,7 +4,7 @@
 //! never yields starts. First the browser's Tools are brought up to date, then the messages go in or the parked
 //! calls settle.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Gateway;
 use super::effect::{Effect, ToolEffect};
@@ -20,15 +20,18 @@ const STATE_TOOL_DESCRIPTION: &str = "Update the shared application state. Top-l
      the current values; keys that are left out stay as they are. Returns the whole state after the update.";
 const STATE_TOOL_PARAMETERS: &str = r#"{"type":"object","properties":{"state_updates":{"type":"object","description":"New values of top-level keys"}},"required":["state_updates"],"additionalProperties":false}"#;
 
+/// How long an admitted run waits for agents of other threads that are being opened.
+const OPENING_GRACE: Duration = Duration::from_millis(50);
+
 impl Gateway {
     /// Sets one agent to work, and returns its thread. Call it once per turn of the loop, until it returns `None`.
     ///
-    /// While agents are being opened nothing starts: their responses come first.
+    /// While agents are being opened nothing starts for a while: their responses come first.
     pub fn poll_drive(&mut self, now: Instant) -> Option<ThreadId> {
-        if self.opening > 0 {
-            return None;
-        }
-        while let Some(run) = self.drive.pop_front() {
+        while self.wants_drive() {
+            let run = self.drive.pop_front()?;
+            self.overdue = self.overdue.saturating_sub(1);
+            self.watch_drive(now);
             if let Some(thread) = self.start(now, run) {
                 return Some(thread);
             }
@@ -39,14 +42,53 @@ impl Gateway {
     /// Whether [`Gateway::poll_drive`] has something to start.
     #[must_use]
     pub fn wants_drive(&self) -> bool {
-        self.opening == 0 && !self.drive.is_empty()
+        !self.drive.is_empty() && (self.opening == 0 || self.overdue > 0)
+    }
+
+    /// Lets an admitted run wait for its turn of the loop.
+    pub(super) fn drive_later(&mut self, now: Instant, run_key: RunKey) {
+        let admitted = self
+            .runs
+            .get(&run_key)
+            .is_some_and(|run| matches!(run.stage, Stage::Admitted(_)));
+        if admitted && !self.drive.contains(&run_key) {
+            self.drive.push_back(run_key);
+            self.watch_drive(now);
+        }
+    }
+
+    /// Keeps the timer that bounds how long runs wait for agents that are being opened.
+    pub(super) fn watch_drive(&mut self, now: Instant) {
+        let waits = self.opening > 0 && self.drive.len() > self.overdue;
+        match (waits, self.drive_at) {
+            (true, None) => {
+                let at = now + OPENING_GRACE;
+                self.drive_at = Some(at);
+                self.timers.set(at, Timer::Drive);
+            }
+            (false, Some(at)) => {
+                self.drive_at = None;
+                self.timers.clear(at, Timer::Drive);
+            }
+            _ => {}
+        }
+    }
+
+    /// The runs that wait have waited long enough.
+    pub(super) fn drive_due(&mut self) {
+        self.drive_at = None;
+        self.overdue = self.drive.len();
     }
 
     fn start(&mut self, now: Instant, run_key: RunKey) -> Option<ThreadId> {
         let run = self.runs.get_mut(&run_key)?;
         let thread_id = run.thread;
         let thread = self.threads.get_mut(&thread_id)?;
-        if !matches!(run.stage, Stage::Admitted(_)) {
+        let Stage::Admitted(work) = &run.stage else {
+            return None;
+        };
+        if matches!(work.kind, WorkKind::Turn(_)) && !thread.agent.is_idle() {
+            // A turn of the Host's own has begun since admission: its end brings the run back.
             return None;
         }
         let Stage::Admitted(work) = std::mem::replace(&mut run.stage, Stage::Done) else {
@@ -114,7 +156,7 @@ impl Gateway {
         thread.agent.state_tool = thread.state.is_active();
         match work.kind {
             WorkKind::Turn(messages) => {
-                // The next turn that begins; one of the Host's own may still be ending.
+                // The agent is idle, so it is the next turn that begins.
                 run.stage = Stage::Driving { turn: None };
                 let mut all = work.notes;
                 all.extend(messages);

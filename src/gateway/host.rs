@@ -75,6 +75,7 @@ impl Gateway {
             return;
         };
         thread.agent.turn = Some(started);
+        thread.interrupted = false;
         // A run is handed over only while its agent is idle, so the next turn is the one that it opened.
         if let Some(run) = thread.driver.and_then(|run| self.runs.get_mut(&run))
             && let Stage::Driving { turn: turn @ None } = &mut run.stage
@@ -180,6 +181,12 @@ impl Gateway {
             return;
         }
         thread.agent.end_turn();
+        if let Some(run) = thread.driver {
+            self.drive_later(now, run);
+        }
+        let Some(thread) = live(&mut self.threads, thread_id) else {
+            return;
+        };
         let stuck = thread.driver.filter(|run| {
             self.runs
                 .get(run)

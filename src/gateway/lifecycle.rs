@@ -14,17 +14,21 @@ use crate::session::parse_history;
 
 impl Gateway {
     /// Asks the Host for the agent of a new thread.
-    pub(super) fn open_thread(&mut self, key: ThreadKey) -> Result<ThreadId, GatewayError> {
+    pub(super) fn open_thread(
+        &mut self,
+        now: Instant,
+        key: ThreadKey,
+    ) -> Result<ThreadId, GatewayError> {
         if self.threads.len() >= self.config.max_threads {
             return Err(GatewayError::new(
                 Code::ThreadLimitReached,
                 format!("{} threads are live", self.threads.len()),
             ));
         }
-        Ok(self.open_unchecked(key))
+        Ok(self.open_unchecked(now, key))
     }
 
-    fn open_unchecked(&mut self, key: ThreadKey) -> ThreadId {
+    fn open_unchecked(&mut self, now: Instant, key: ThreadKey) -> ThreadId {
         let id = ThreadId(self.take_id());
         self.effects.push_back(Effect::Open {
             thread: id,
@@ -36,6 +40,7 @@ impl Gateway {
         self.by_key.insert(key.clone(), id);
         self.threads.insert(id, Thread::new(key));
         self.opening += 1;
+        self.watch_drive(now);
         id
     }
 
@@ -58,6 +63,7 @@ impl Gateway {
                 GatewayError::new(Code::AgentExecutionError, "the session log is unreadable");
             self.effects.push_back(Effect::Close { thread: thread_id });
             self.opening -= 1;
+            self.watch_drive(now);
             self.set_phase(thread_id, Phase::Closing);
             self.fail_all(now, thread_id, &error);
             return;
@@ -66,6 +72,7 @@ impl Gateway {
         thread.inherited = inherited;
         thread.phase = Phase::Live;
         self.opening -= 1;
+        self.watch_drive(now);
         for record in records {
             self.apply_record(now, thread_id, record);
         }
@@ -88,6 +95,7 @@ impl Gateway {
             return;
         }
         self.opening -= 1;
+        self.watch_drive(now);
         self.fail_all(now, thread_id, error);
         self.forget(thread_id);
     }
@@ -113,7 +121,7 @@ impl Gateway {
             return;
         }
         // Requests that came while the agent was going wait for its next life.
-        let next = self.open_unchecked(key);
+        let next = self.open_unchecked(now, key);
         for run in &waiting {
             if let Some(run) = self.runs.get_mut(run) {
                 run.thread = next;

@@ -81,6 +81,9 @@ pub struct Gateway {
     effects: VecDeque<Effect>,
     ready: VecDeque<ReaderId>,
     drive: VecDeque<RunKey>,
+    /// How many of the first runs of `drive` wait for no agent that is being opened.
+    overdue: usize,
+    drive_at: Option<Instant>,
     timers: Timers,
     next_id: u32,
     /// Threads whose agent is being opened.
@@ -102,6 +105,8 @@ impl Gateway {
             effects: VecDeque::new(),
             ready: VecDeque::new(),
             drive: VecDeque::new(),
+            overdue: 0,
+            drive_at: None,
             timers: Timers::default(),
             next_id: 0,
             opening: 0,
@@ -148,6 +153,7 @@ impl Gateway {
                 Timer::Park(thread) => self.park_due(now, thread),
                 Timer::Call(thread, token) => self.call_overdue(now, thread, token),
                 Timer::Idle(thread) => self.idle_due(now, thread),
+                Timer::Drive => self.drive_due(),
             }
         }
     }

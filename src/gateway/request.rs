@@ -1,5 +1,7 @@
 //! A request's body, read and held against every limit that needs no thread (spec: gateway, 配置; G4, G11).
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::config::{Config, ToolSchemas};
@@ -205,7 +207,8 @@ impl Check<'_, '_> {
     fn resume(&self) -> Result<(), GatewayError> {
         let max = self.config.request.identity_bytes;
         let entries = self.input.resume.as_deref().unwrap_or_default();
-        for (index, entry) in entries.iter().enumerate() {
+        let mut answered = HashSet::with_capacity(entries.len());
+        for entry in entries {
             let id = &entry.interrupt_id;
             if id.is_empty() || id.len() > max {
                 return Err(GatewayError::new(
@@ -213,10 +216,7 @@ impl Check<'_, '_> {
                     format!("interruptId must hold 1 to {max} bytes"),
                 ));
             }
-            if entries[..index]
-                .iter()
-                .any(|earlier| earlier.interrupt_id == *id)
-            {
+            if !answered.insert(&**id) {
                 return Err(GatewayError::new(
                     Code::DuplicateInterruptResponse,
                     "an interrupt is answered twice",

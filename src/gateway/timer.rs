@@ -18,6 +18,8 @@ pub(super) enum Timer {
     Call(ThreadId, Token),
     /// A thread has been idle.
     Idle(ThreadId),
+    /// Runs have waited long enough for agents that are being opened.
+    Drive,
 }
 
 /// The set of deadlines. A timer has at most one.

@@ -23,8 +23,18 @@ pub struct LiveStep {
     calls: Vec<Call>,
     /// Numbers the streams of the run; never reused within it.
     next_stream: u32,
+    /// What was written last.
+    last: Option<Block>,
     /// Clients hold something that the history will not have.
     abandoned: bool,
+}
+
+/// A block of the attempt; blocks may interleave.
+#[derive(Debug, Clone, Copy)]
+enum Block {
+    Text,
+    /// Index among the calls.
+    Call(usize),
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +62,15 @@ enum CallState {
     Hidden,
 }
 
+impl Call {
+    fn close(&mut self, out: &mut dyn Emit) {
+        if self.state == CallState::Open {
+            self.state = CallState::Closed;
+            out.event(wire::call_end(&self.wire_id));
+        }
+    }
+}
+
 impl LiveStep {
     /// A model attempt begins. Returns whether clients hold something of an abandoned attempt, which a snapshot of
     /// the history must take back before anything of this one is sent.
@@ -59,6 +78,7 @@ impl LiveStep {
         self.message_id = message_id;
         self.text = Text::default();
         self.calls.clear();
+        self.last = None;
         std::mem::take(&mut self.abandoned)
     }
 
@@ -66,6 +86,7 @@ impl LiveStep {
     pub fn text(&mut self, delta: &str, out: &mut dyn Emit) {
         let stream = self.open_text(out);
         self.text.sent += delta.len();
+        self.last = Some(Block::Text);
         let id = &self.message_id;
         out.delta(stream, &|| wire::text_head(id), delta);
     }
@@ -74,7 +95,6 @@ impl LiveStep {
         if let Some(stream) = self.text.open {
             return stream;
         }
-        self.close_calls(out);
         let stream = self.take_stream();
         self.text.open = Some(stream);
         out.event(wire::text_start(&self.message_id));
@@ -98,6 +118,7 @@ impl LiveStep {
             (None, Some(name)) => self.open_call(call_id, name, wire_id(), out),
             (None, None) => return,
         };
+        self.last = Some(Block::Call(index));
         let call = &mut self.calls[index];
         if call.state == CallState::Open && !delta.is_empty() {
             call.sent += delta.len();
@@ -131,9 +152,13 @@ impl LiveStep {
         self.calls.len() - 1
     }
 
-    /// The open block is complete.
+    /// The block that was written last is complete.
     pub fn block_end(&mut self, out: &mut dyn Emit) {
-        self.close(out);
+        match self.last.take() {
+            Some(Block::Text) => self.close_text(out),
+            Some(Block::Call(index)) => self.calls[index].close(out),
+            None => {}
+        }
     }
 
     /// The attempt is committed: sends what was not streamed and closes everything.
@@ -192,10 +217,7 @@ impl LiveStep {
 
     fn close_calls(&mut self, out: &mut dyn Emit) {
         for call in &mut self.calls {
-            if call.state == CallState::Open {
-                call.state = CallState::Closed;
-                out.event(wire::call_end(&call.wire_id));
-            }
+            call.close(out);
         }
     }
 
@@ -316,6 +338,29 @@ mod tests {
                 "C_START,toolCallId:c~2.1,toolCallName:n,parentMessageId:m",
                 "1:C_ARGS,toolCallId:c~2.1,delta:",
                 "C_END,toolCallId:c~2.1"
+            ]
+        );
+    }
+
+    #[test]
+    fn interleaved_calls_end_each_with_all_of_their_arguments() {
+        let (mut step, mut out) = begun();
+        step.call("a", Some("n"), "[1", &|| "a".into(), &mut out);
+        step.call("b", Some("n"), "[2]", &|| "b".into(), &mut out);
+        step.block_end(&mut out);
+        step.call("a", None, "]", &|| unreachable!(), &mut out);
+        step.block_end(&mut out);
+        step.commit(&view("", &[("a", "n", "[1]"), ("b", "n", "[2]")]), &mut out);
+        assert_eq!(
+            out.take(),
+            [
+                "C_START,toolCallId:a,toolCallName:n,parentMessageId:m",
+                "0:C_ARGS,toolCallId:a,delta:[1",
+                "C_START,toolCallId:b,toolCallName:n,parentMessageId:m",
+                "1:C_ARGS,toolCallId:b,delta:[2]",
+                "C_END,toolCallId:b",
+                "0:C_ARGS,toolCallId:a,delta:]",
+                "C_END,toolCallId:a"
             ]
         );
     }

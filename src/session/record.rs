@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::content::{flatten_result, text_of};
+use crate::agui::surrogate::replace_lone_surrogates;
 
 /// One durable event with the card that the executing scope's presenter gave for it.
 #[derive(Debug)]
@@ -162,17 +163,23 @@ pub struct RecordError(#[from] serde_json::Error);
 /// # Errors
 /// When the text is not a record, or its data lacks what its type must have.
 pub fn parse_record(json: &str) -> Result<Record, RecordError> {
-    let envelope: Envelope<'_> = serde_json::from_str(json)?;
+    // A Tool that cuts its output in the middle of a character leaves half a surrogate pair in the log.
+    let json = replace_lone_surrogates(json.as_bytes());
+    let envelope: Envelope<'_> = serde_json::from_slice(&json)?;
     envelope.into_record()
 }
 
-/// Parses a JSON array of records, oldest first.
+/// Parses a JSON array of records, oldest first. A record that cannot be read is left out, as it was when it was
+/// reported live: one strange event must not end a thread.
 ///
 /// # Errors
-/// As [`parse_record`], for the first record that fails.
+/// When the text is not an array.
 pub fn parse_history(json: &str) -> Result<Vec<Record>, RecordError> {
-    let envelopes: Vec<Envelope<'_>> = serde_json::from_str(json)?;
-    envelopes.into_iter().map(Envelope::into_record).collect()
+    let records: Vec<&RawValue> = serde_json::from_str(json)?;
+    Ok(records
+        .into_iter()
+        .filter_map(|record| parse_record(record.get()).ok())
+        .collect())
 }
 
 #[derive(Deserialize)]

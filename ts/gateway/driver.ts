@@ -182,7 +182,9 @@ export class GatewayDriver {
       this.#threads.delete(id)
       const code = codeOf(error)
       this.#logger.warn(`agent of a thread could not be opened (${code || nameOf(error)})`)
-      this.after(this.native.openFailed(id, code, error instanceof Error ? error.message : ''))
+      // An agent that is there and could not be taken over must not keep its session from the next attempt.
+      await this.#dispose(thread)
+      this.after(this.native.openFailed(id, code))
       this.#forgotten()
     }
   }
@@ -190,16 +192,19 @@ export class GatewayDriver {
   async #closeAgent(id: number): Promise<void> {
     const thread = this.#threads.get(id)
     this.#threads.delete(id)
-    if (thread?.agent !== undefined) {
-      this.#identities.delete(thread.agent.agent)
-      try {
-        await thread.agent.dispose()
-      } catch (error) {
-        this.#logger.warn(`agent of a thread did not dispose cleanly (${codeOf(error) || nameOf(error)})`)
-      }
-    }
+    await this.#dispose(thread)
     this.after(this.native.closed(id))
     this.#forgotten()
+  }
+
+  async #dispose(thread: Thread | undefined): Promise<void> {
+    if (thread?.agent === undefined) return
+    this.#identities.delete(thread.agent.agent)
+    try {
+      await thread.agent.dispose()
+    } catch (error) {
+      this.#logger.warn(`agent of a thread did not dispose cleanly (${codeOf(error) || nameOf(error)})`)
+    }
   }
 
   /** A thread is gone: whoever waits for the last of them learns of it. */

@@ -93,7 +93,10 @@ class DshHost implements AgentHost {
       // A thread that has been here before may still be on its way to the disk, where no listing finds it.
       const mayBeStored = made === undefined || await this.#stored.has(request.sessionId)
       const resumed = mayBeStored ? await this.#resume(request, events) : undefined
-      return resumed ?? await this.#create(request, events)
+      if (resumed !== undefined) return resumed
+      const created = await this.#create(request, events)
+      await this.#stored.add(request.sessionId)
+      return created
     } finally {
       this.#opening.delete(sessionId)
     }

@@ -10,7 +10,7 @@ import { listStoredSessions } from './compat.ts'
 /**
  * The ids of the sessions that were stored when it was first asked, listed once. Asking the Host for one session that
  * is not there costs it a look into every directory that it has, and every new thread would ask. What is stored
- * later is this gateway's own: session ids are derived from its threads.
+ * later is this gateway's own: session ids are derived from its threads, and it says so with `add`.
  */
 export class StoredSessions {
   readonly #ctx: Context
@@ -29,5 +29,10 @@ export class StoredSessions {
       throw error
     })
     return (await this.#ids).has(sessionId)
+  }
+
+  /** A session was created: it is stored as soon as it logs something. */
+  async add(sessionId: string): Promise<void> {
+    (await this.#ids)?.add(sessionId)
   }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::agent::Answer;
 use super::world::{World, ask, pick};
-use crate::gateway::{Code, ReaderId};
+use crate::gateway::{Code, HostMessage, MessageSource, ReaderId, TextPart};
 
 fn world() -> World {
     World::new(json!({}))
@@ -469,4 +469,91 @@ fn shared_state_is_a_baseline_then_a_tool() {
             .join("\n")
             .contains("## Current Shared State\\n{\\\"n\\\":1}")
     );
+}
+
+#[test]
+fn a_thread_is_told_of_an_interruption_only_while_it_is_the_last_thing_that_happened() {
+    let mut world = World::new(json!({"threadIdleMs":1000}));
+    world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.open_next();
+    world.drive();
+    world.step_agent(0, Answer::Text(vec![]));
+    world.lose_agent(0);
+    world.settle();
+    let told = world.send(&ask("t", "r2", &[("m2", "b")])).unwrap();
+    world.settle();
+    assert_eq!(
+        world.responses[&told].run_error().as_deref(),
+        Some("THREAD_INTERRUPTED")
+    );
+    world.send(&ask("t", "r3", &[("m2", "b")])).unwrap();
+    world.settle();
+    world.advance(Duration::from_secs(2));
+    world.settle();
+    assert!(world.agents.is_empty());
+    let next = world.send(&ask("t", "r4", &[("m3", "c")])).unwrap();
+    world.settle();
+    assert_eq!(types(&world, next).last().unwrap(), "RUN_FINISHED");
+}
+
+#[test]
+fn agents_that_are_slow_to_open_hold_nobody_up_for_long() {
+    let mut world = world();
+    let reader = world.send(&ask("a", "r", &[("m", "hi")])).unwrap();
+    world.open_next();
+    world.send(&ask("slow", "r", &[("m", "hi")])).unwrap();
+    assert!(!world.drive());
+    world.advance(Duration::from_millis(50));
+    assert!(world.drive());
+    for _ in 0..2 {
+        world.step_agent(0, Answer::Text(vec!["x".into()]));
+    }
+    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
+}
+
+#[test]
+fn a_message_that_does_not_fit_its_opening_is_not_accepted() {
+    let mut world = World::new(json!({"maxRunEventBytes":4096}));
+    world.send(&ask("t", "r0", &[("m0", "hi")])).unwrap();
+    world.settle();
+    let big = "x".repeat(4000);
+    let reader = world.send(&ask("t", "r1", &[("big", &big)])).unwrap();
+    world.settle();
+    assert_eq!(
+        world.responses[&reader].run_error().as_deref(),
+        Some("AG_UI_EVENT_BUFFER_OVERFLOW")
+    );
+    let reader = world
+        .send(&ask("t", "r2", &[("big", "short now")]))
+        .unwrap();
+    world.settle();
+    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
+}
+
+#[test]
+fn a_turn_of_the_host_s_own_is_not_taken_for_the_run_s() {
+    let mut world = world();
+    let reader = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
+    world.open_next();
+    let now = world.now;
+    let agent = world.agents.values_mut().next().unwrap();
+    let native = HostMessage {
+        id: Some("native".into()),
+        content: vec![TextPart { text: "n".into() }],
+        source: MessageSource::User,
+    };
+    agent.deliver(now, &mut world.gateway, vec![native], true);
+    world.drain();
+    assert!(!world.drive());
+    world.step_agent(0, Answer::Text(vec![]));
+    world.step_agent(0, Answer::Text(vec!["NATIVE".into()]));
+    world.settle_with(&Answer::Text(vec!["MINE".into()]));
+    let events = world.responses[&reader].events();
+    let streamed: Vec<_> = events
+        .iter()
+        .filter(|event| event["type"] == "TEXT_MESSAGE_CONTENT")
+        .map(|event| event["delta"].as_str().unwrap())
+        .collect();
+    assert_eq!(streamed, ["MINE"]);
+    assert_eq!(events.last().unwrap()["type"], "RUN_FINISHED");
 }

@@ -78,3 +78,16 @@ fn unknown_types_are_left_alone() {
     assert!(matches!(record.event, SessionEvent::Other));
     assert!(parse_record(r#"{"type":"turn/start","seq":9,"data":{}}"#).is_err());
 }
+
+#[test]
+fn half_a_surrogate_pair_is_read_and_a_strange_record_is_left_out() {
+    let cut = r#"{"type":"user/message","seq":1,"data":{"id":"m","role":"user","source":{"kind":"user"},"content":[{"type":"text","text":"cut \ud83d"}]}}"#;
+    match parse_record(cut).unwrap().event {
+        SessionEvent::UserMessage(message) => assert_eq!(message.texts, ["cut \u{fffd}"]),
+        other => panic!("not a message: {other:?}"),
+    }
+    let strange = r#"{"type":"turn/start","seq":2,"data":{}}"#;
+    let history = parse_history(&format!("[{cut},{strange},{cut}]")).unwrap();
+    assert_eq!(history.len(), 2);
+    assert!(parse_history("{}").is_err());
+}
