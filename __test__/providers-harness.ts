@@ -2,7 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { terminalProvider } from 'dsh-ag-ui/presentation/providers/terminal'
-import type { HandlerContext, TerminalProviderOptions, QuestionRequest } from 'dsh-ag-ui/presentation/providers/terminal'
+import type { HandlerContext, TerminalProviderOptions } from 'dsh-ag-ui/presentation/providers/terminal'
+import type { QuestionRequest } from 'dsh-ag-ui/presentation/interaction'
 
 const scenario = process.argv[2] ?? ''
 const given: unknown = process.env['REQUEST'] === undefined ? undefined : JSON.parse(process.env['REQUEST'])

@@ -5,17 +5,20 @@ import { clipboardRoutes, osc52 } from '../ts/presentation/providers/terminal/cl
 import { Editor } from '../ts/presentation/providers/terminal/editor.ts'
 import { KeyDecoder } from '../ts/presentation/providers/terminal/keys.ts'
 import type { Key } from '../ts/presentation/providers/terminal/keys.ts'
-import { hasGraphicalEnvironment, webUri } from '../ts/presentation/providers/terminal/launch.ts'
+import { hasGraphicalEnvironment } from '../ts/presentation/providers/terminal/launch.ts'
 import { paint, wrap } from '../ts/presentation/providers/terminal/layout.ts'
 import { ENGLISH } from '../ts/presentation/providers/terminal/messages.ts'
 import { SecretPrompt } from '../ts/presentation/providers/terminal/secret.ts'
 import { visibleLine, visibleLines } from '../ts/presentation/providers/terminal/visible.ts'
+import { webUrl } from '../ts/presentation/providers/web-url.ts'
+import { epochMs } from '../ts/presentation/deadline.ts'
 
 describe('visible text', () => {
   test('every control and every override is an escape', () => {
     assert.equal(visibleLine('a\x1b[31mb\x07\x7f\x9b1A'), 'a\\u{1b}[31mb\\u{7}\\u{7f}\\u{9b}1A')
     assert.equal(visibleLine('a\u202eb\u2066c\u200fd\u061ce\ufefff\u2028g'), 'a\\u{202e}b\\u{2066}c\\u{200f}d\\u{61c}e\\u{feff}f\\u{2028}g')
-    assert.equal(visibleLine('x\u{e0041}\ud800y\udc00'), 'x\\u{e0041}\\u{d800}y\\u{dc00}')
+    // An unpaired surrogate is no text; it crosses to the core as the replacement character.
+    assert.equal(visibleLine('x\u{e0041}\ud800y\udc00'), 'x\\u{e0041}\ufffdy\ufffd')
     assert.equal(visibleLine('a\nb\tc\r'), 'a\\u{a}b\\u{9}c\\u{d}')
     for (let code = 0; code < 0xa0; code += 1) {
       const shown = visibleLine(String.fromCharCode(code))
@@ -30,6 +33,17 @@ describe('visible text', () => {
   test('a paragraph has lines', () => {
     assert.deepEqual(visibleLines('a\r\nb\n\tc\rd'), ['a', 'b', '    c\\u{d}d'])
   })
+})
+
+test('deadlines are read as the core reads them', () => {
+  const noon = Date.UTC(2026, 5, 30, 12)
+  assert.deepEqual(
+    ['2026-06-30T12:00:00Z', '2026-06-30t14:00:00.5+02:00', '2026-06-30T11:59:60z', '2026-06-30T11:59:60.25-00:00'].map(epochMs),
+    [noon, noon + 500, noon, noon + 250],
+  )
+  for (const text of ['', 'tomorrow', '2026', '2026-06-30', '2026-06-30T12:60:00Z', '2026-06-30T12:00:61Z']) {
+    assert.throws(() => epochMs(text), TypeError, text)
+  }
 })
 
 describe('layout', () => {
@@ -150,8 +164,8 @@ describe('environment', () => {
   })
 
   test('only web addresses, in the spelling of browsers', () => {
-    assert.equal(webUri('HTTPS://Example.ORG/a b'), 'https://example.org/a%20b')
-    for (const text of ['https:example.org', 'ftp://x', 'javascript:1', ' http://x', 'http://', '']) assert.equal(webUri(text), undefined)
+    assert.equal(webUrl('HTTPS://Example.ORG/a b')?.href, 'https://example.org/a%20b')
+    for (const text of ['https:example.org', 'ftp://x', 'javascript:1', ' http://x', 'http://', '']) assert.equal(webUrl(text), undefined)
   })
 
   test('ways to the clipboard, best first', () => {

@@ -2,15 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { policyProvider } from 'dsh-ag-ui/presentation/providers/policy'
-import type {
-  ApprovalRequest,
-  ExternalRedirectReady,
-  HandlerContext,
-  PolicyRule,
-  Provider,
-  QuestionRequest,
-  SecretInputRequest,
-} from 'dsh-ag-ui/presentation/providers/policy'
+import type { HandlerContext, PolicyRule, Provider } from 'dsh-ag-ui/presentation/providers/policy'
+import type { ExternalRedirectReady } from 'dsh-ag-ui/presentation/callback'
+import type { ApprovalRequest, QuestionRequest, SecretInputRequest } from 'dsh-ag-ui/presentation/interaction'
 
 const bound = { requestId: 'r', invocationId: 'i', origin: 'plugin:git' }
 const context = <P>(): HandlerContext<P> => ({ signal: new AbortController().signal, progress: () => {} })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
-import type { QuestionField, UserInteractionRequest } from 'dsh-ag-ui/presentation/providers/terminal'
+import type { QuestionField, UserInteractionRequest } from 'dsh-ag-ui/presentation/interaction'
 import { Driver, KEY } from './providers-driver.ts'
 import type { Started } from './providers-driver.ts'
 

@@ -13,6 +13,7 @@ import AgUi from 'dsh-ag-ui'
 import { BrowserTools } from 'dsh-ag-ui/browser-tools'
 import { forwardRun } from '../examples/bff.ts'
 import { EchoHost, serve } from '../examples/embedding.ts'
+import { pushWithApproval } from '../examples/presentation.ts'
 import { bootHost, MODEL, nextEvent, PROVIDER, say } from './support/host.ts'
 import type { TestHost } from './support/host.ts'
 
@@ -71,7 +72,7 @@ test('the table of error codes lists every code of the core under its status', (
 })
 
 test('what the README shows of the examples is what they say', () => {
-  for (const file of ['bff.ts', 'embedding.ts']) {
+  for (const file of ['bff.ts', 'embedding.ts', 'presentation.ts']) {
     const [, region] = /\/\/ #region readme\n([^]*?)\/\/ #endregion/.exec(read('examples', file)) ?? assert.fail(file)
     assert.ok(readme.includes(`\`\`\`ts\n${region}\`\`\``), file)
   }
@@ -160,4 +161,8 @@ test('agents of an application without DSH stand behind the same endpoint', asyn
   ])
   assert.deepEqual(agent.messages.map(({ role }) => role), ['user', 'assistant', 'user', 'assistant'])
   assert.equal(driver.native.threadCount, 1)
+})
+
+test('a plugin gets its approval from the rule of a policy', async () => {
+  assert.equal(await pushWithApproval('main'), 'approved')
 })

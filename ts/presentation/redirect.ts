@@ -6,15 +6,12 @@
  */
 
 import { openNativeRedirectReceiver } from 'dsh-ag-ui/native'
+import type { ExternalRedirectReady, ExternalRedirectRequest, ExternalRedirectValue } from './callback.ts'
+import type { PresentationResult } from './common.ts'
+import { epochMs } from './deadline.ts'
+import { deepFreeze } from './plain.ts'
 import { CANCELLED } from './providers/contract.ts'
-import type {
-  ExternalRedirectHandler,
-  ExternalRedirectReady,
-  ExternalRedirectRequest,
-  ExternalRedirectValue,
-  HandlerContext,
-  PresentationResult,
-} from './providers/contract.ts'
+import type { HandlerContext, Provider } from './providers/contract.ts'
 
 export type { ExternalRedirectReady, ExternalRedirectRequest, ExternalRedirectValue, PresentationResult }
 
@@ -86,8 +83,6 @@ type NativeEvent =
 /** Longest delay that Node's timers take. */
 const LONGEST_DELAY = 2 ** 31 - 1
 
-const DATE_TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/
-
 /** Native halves of pending receivers. Collecting one as garbage cancels it, even while its result is awaited. */
 const pending = new Set<object>()
 
@@ -148,20 +143,6 @@ function openNative(options: RedirectReceiverOptions, onEvent: (text: string) =>
   }
 }
 
-function epochMs(deadline: string): number {
-  const at = Date.parse(deadline)
-  if (!DATE_TIME.test(deadline) || Number.isNaN(at)) throw new TypeError('deadline must be an RFC 3339 date-time')
-  return at
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) {
-    for (const member of Object.values(value)) deepFreeze(member)
-    Object.freeze(value)
-  }
-  return value
-}
-
 export interface ExternalRedirectHandlerOptions {
   readonly limits?: RedirectLimits
   /** Default `until-settled`: a pending request is work of the process. */
@@ -174,8 +155,8 @@ export interface ExternalRedirectHandlerOptions {
  *
  * @throws TypeError when a limit is not a positive integer within its ceiling, at the first request.
  */
-export function externalRedirectHandler(options: ExternalRedirectHandlerOptions = {}): ExternalRedirectHandler {
-  return Object.freeze({ receive: (request, context) => receive(request, context, options) } satisfies ExternalRedirectHandler)
+export function externalRedirectHandler(options: ExternalRedirectHandlerOptions = {}): Pick<Provider, 'receive'> {
+  return Object.freeze({ receive: (request, context) => receive(request, context, options) } satisfies Pick<Provider, 'receive'>)
 }
 
 async function receive(

@@ -12,7 +12,8 @@ import {
 } from 'dsh-ag-ui/native'
 import type { PresentationInvocationScope, PresentationKind, PresentationResult } from './common.ts'
 import { PresentationTypeError, typeErrorFrom } from './errors.ts'
-import type { Data, DataRecord } from './snapshot.ts'
+import { isRecord } from './plain.ts'
+import type { DataRecord } from './snapshot.ts'
 import { snapshot, snapshotMembers } from './snapshot.ts'
 
 /** A request that was snapshotted here, deep-frozen, and its text. */
@@ -153,9 +154,4 @@ export function native<T>(judge: () => T): T {
 function resultLabel(kind: PresentationKind, request: DataRecord): string {
   if (kind !== 'UserInteraction') return `${kind} result`
   return request.kind === 'question' ? 'Question result' : request.kind === 'approval' ? 'Approval result' : 'SecretInput result'
-}
-
-/** Whether data is a record. */
-function isRecord(value: Data | undefined): value is DataRecord {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

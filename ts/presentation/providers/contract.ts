@@ -1,177 +1,59 @@
 /**
- * What a provider handles and answers, as the specification gives it. Structural: the handlers of this folder fit
- * the implementation binders of `@dsh-std/presentation`, and any other Host that speaks these shapes.
+ * What the providers of this folder have in common: the shape of their handlers, and results. The requests and values
+ * are those of the protocols.
  *
  * @module
  */
 
-/** Bound by the Host to every request; a consumer cannot override them. */
-export interface RequestContext {
-  readonly requestId: string
-  readonly invocationId: string
-  /** Participant identity of the consumer, to be shown. Not a principal: grants nothing. */
-  readonly origin: string
-  /** RFC 3339 date-time. */
-  readonly deadline?: string
-}
+import type { ExternalRedirectReady, ExternalRedirectRequest, ExternalRedirectValue } from '../callback.ts'
+import type { PresentationResult } from '../common.ts'
+import type {
+  ApprovalRequest,
+  ApprovalValue,
+  QuestionAnswers,
+  QuestionRequest,
+  SecretInputRequest,
+  SecretInputValue,
+  UserInteractionRequest,
+  UserInteractionValue,
+} from '../interaction.ts'
+import type { PresentationHandlerContext } from '../local-provider.ts'
+import type { CapabilityHandlerContext } from '../model.ts'
+import type {
+  CopyTextReceipt,
+  CopyTextRequest,
+  NotificationReceipt,
+  NotificationRequest,
+  OpenExternalReceipt,
+  OpenExternalRequest,
+} from '../operations.ts'
 
-/** The one terminal result of a request. */
-export type PresentationResult<T> =
-  | { readonly status: 'submitted', readonly value: T }
-  | { readonly status: 'cancelled' }
-  | { readonly status: 'expired' }
-  | { readonly status: 'unavailable', readonly reason?: string }
+/** What these handlers need of their call, so that any Host's context fits: `present` is there where a Host can be asked. */
+export interface HandlerContext<Progress = unknown>
+  extends Pick<CapabilityHandlerContext<Progress>, 'signal' | 'progress'>, Partial<Pick<PresentationHandlerContext, 'present'>> {}
 
-/** What a handler needs of its call: a part of the capability handler's context. */
-export interface HandlerContext<Progress = unknown> {
-  /** Aborts when the request is cancelled, expires, or loses its agreement. */
-  readonly signal: AbortSignal
-  /** Sends a progress value to the consumer. Only `ExternalRedirect` does. */
-  progress(value: Progress): void
-  /** Asks, where the Host wants to be asked, whether the request may be shown; `false` when it is over or has moved. */
-  present?(): Promise<boolean>
-}
-
-/** An answer, at once or later. */
+/** A result, at once or later. */
 export type Eventually<Value> = PresentationResult<Value> | Promise<PresentationResult<Value>>
 
-export interface Accepted {
-  readonly accepted: true
-}
-
-export interface OpenExternalRequest extends RequestContext {
-  readonly uri: string
-}
-
-export interface CopyTextRequest extends RequestContext {
-  readonly text: string
-  readonly sensitivity?: 'public' | 'private'
-}
-
-export interface NotificationRequest extends RequestContext {
-  readonly text: string
-  readonly level?: 'info' | 'warning' | 'error'
-  readonly deduplicationKey?: string
-}
-
-interface Field<Kind extends string> {
-  readonly id: string
-  readonly kind: Kind
-  readonly label: string
-  readonly description?: string
-  readonly required?: boolean
-}
-
-export interface TextField extends Field<'text'> {
-  readonly multiline?: boolean
-  readonly minLength?: number
-  readonly maxLength?: number
-}
-
-export interface QuestionOption {
-  readonly id: string
-  readonly label: string
-  readonly description?: string
-}
-
-export interface SelectField extends Field<'select'> {
-  readonly multiple?: boolean
-  readonly options: readonly QuestionOption[]
-}
-
-export type ConfirmField = Field<'confirm'>
-
-export type QuestionField = TextField | SelectField | ConfirmField
-
-export type Answer = string | boolean | readonly string[]
-
-export interface QuestionRequest extends RequestContext {
-  readonly kind: 'question'
-  readonly title?: string
-  readonly description?: string
-  readonly fields: readonly QuestionField[]
-}
-
-export interface QuestionAnswers {
-  readonly answers: Readonly<Record<string, Answer>>
-}
-
-export interface ApprovalDetail {
-  readonly label: string
-  readonly value: string
-  readonly sensitivity?: 'public' | 'private'
-}
-
-export type Risk = 'low' | 'medium' | 'high'
-
-export interface ApprovalRequest extends RequestContext {
-  readonly kind: 'approval'
-  readonly action: string
-  readonly summary: string
-  readonly details?: readonly ApprovalDetail[]
-  readonly risk?: Risk
-}
-
-export interface ApprovalValue {
-  readonly decision: 'approved' | 'denied'
-}
-
-export interface SecretInputRequest extends RequestContext {
-  readonly kind: 'secret-input'
-  readonly label: string
-  readonly description?: string
-  readonly minLength?: number
-  readonly maxLength?: number
-}
-
-export interface SecretInputValue {
-  readonly secret: string
-}
-
-export type UserInteractionRequest = QuestionRequest | ApprovalRequest | SecretInputRequest
-
-export type UserInteractionValue = QuestionAnswers | ApprovalValue | SecretInputValue
-
-export interface ExternalRedirectRequest extends RequestContext {
-  readonly mode: 'http-get'
-  readonly exactRedirectUri?: string
-}
-
-export interface ExternalRedirectReady {
-  readonly type: 'ready'
-  readonly redirectUri: string
-  readonly expiresAt?: string
-}
-
-export interface ExternalRedirectValue {
-  readonly query: Readonly<Record<string, readonly string[]>>
-}
-
-export interface OpenExternalHandler {
-  openExternal(request: OpenExternalRequest, context: HandlerContext): Eventually<Accepted>
-}
-
-export interface CopyTextHandler {
-  copyText(request: CopyTextRequest, context: HandlerContext): Eventually<Accepted>
-}
-
-export interface NotificationHandler {
-  notify(request: NotificationRequest, context: HandlerContext): Eventually<Accepted>
-}
-
-export interface UserInteractionHandler {
+/** All five kinds in one object, which fits the implementation binder of each. */
+export interface Provider {
+  openExternal(request: OpenExternalRequest, context: HandlerContext): Eventually<OpenExternalReceipt>
+  copyText(request: CopyTextRequest, context: HandlerContext): Eventually<CopyTextReceipt>
+  notify(request: NotificationRequest, context: HandlerContext): Eventually<NotificationReceipt>
   interact(request: QuestionRequest, context: HandlerContext): Eventually<QuestionAnswers>
   interact(request: ApprovalRequest, context: HandlerContext): Eventually<ApprovalValue>
   interact(request: SecretInputRequest, context: HandlerContext): Eventually<SecretInputValue>
-}
-
-export interface ExternalRedirectHandler {
   receive(request: ExternalRedirectRequest, context: HandlerContext<ExternalRedirectReady>): Eventually<ExternalRedirectValue>
 }
 
-/** All five kinds in one object, which fits the implementation binder of each. */
-export interface Provider extends
-  OpenExternalHandler, CopyTextHandler, NotificationHandler, UserInteractionHandler, ExternalRedirectHandler {}
+/** The value of a request that asks for no answer. */
+export type Receipt = OpenExternalReceipt & CopyTextReceipt & NotificationReceipt
+
+/** The answer to one field of a question. */
+export type Answer = QuestionAnswers['answers'][string]
+
+/** The risk that an approval states. */
+export type Risk = NonNullable<ApprovalRequest['risk']>
 
 /** An `interact` that answers each request with the value of its kind, which overloads cannot be told. */
 export type AnyInteract = (
@@ -194,4 +76,4 @@ export const CANCELLED: PresentationResult<never> = Object.freeze({ status: 'can
 export const EXPIRED: PresentationResult<never> = Object.freeze({ status: 'expired' })
 
 /** The result of a request that asks for no answer. */
-export const ACCEPTED: PresentationResult<Accepted> = submitted(Object.freeze({ accepted: true }))
+export const ACCEPTED: PresentationResult<Receipt> = submitted(Object.freeze({ accepted: true }))

@@ -8,19 +8,16 @@
  * @module
  */
 
-import { ACCEPTED, submitted, unavailable } from './contract.ts'
+import type { PresentationRequestContext, PresentationResult } from '../common.ts'
 import type {
-  AnyInteract,
   ApprovalRequest,
-  Eventually,
-  PresentationResult,
-  Provider,
   QuestionRequest,
-  RequestContext,
   SecretInputRequest,
   UserInteractionRequest,
   UserInteractionValue,
-} from './contract.ts'
+} from '../interaction.ts'
+import { ACCEPTED, submitted, unavailable } from './contract.ts'
+import type { AnyInteract, Eventually, Provider } from './contract.ts'
 import { answersFor } from './policy/answers.ts'
 import { validateRules } from './policy/validate.ts'
 import type {
@@ -31,7 +28,8 @@ import type {
   QuestionRule,
   SecretInputRule,
 } from './policy/rules.ts'
-import { matchesAny, riskRank, webHost } from './policy/match.ts'
+import { matchesAny, riskRank } from './policy/match.ts'
+import { webUrl } from './web-url.ts'
 
 export type * from './contract.ts'
 export type * from './policy/rules.ts'
@@ -60,7 +58,7 @@ export function policyProvider(options: PolicyProviderOptions): Provider {
   const handlers = options.handlers ?? {}
   const find = <Kind extends PolicyRule['kind']>(
     kind: Kind,
-    request: RequestContext,
+    request: PresentationRequestContext,
     holds: (rule: Extract<PolicyRule, { kind: Kind }>) => boolean,
   ): Extract<PolicyRule, { kind: Kind }> | undefined =>
     rules.find((rule): rule is Extract<PolicyRule, { kind: Kind }> =>
@@ -116,7 +114,7 @@ function carryOut<Value>(
 }
 
 function holdsForUri(rule: OpenExternalRule, uri: string): boolean {
-  const host = webHost(uri)
+  const host = webUrl(uri)?.hostname
   return host !== undefined && matchesAny(rule.hosts, host)
 }
 

@@ -8,34 +8,27 @@
  * @module
  */
 
+import type { PresentationResult } from '../common.ts'
+import type { UserInteractionValue } from '../interaction.ts'
+import type { CopyTextRequest, NotificationRequest, OpenExternalRequest } from '../operations.ts'
 import { externalRedirectHandler } from '../redirect.ts'
 import type { ExternalRedirectHandlerOptions } from '../redirect.ts'
 import { ACCEPTED, CANCELLED, unavailable } from './contract.ts'
-import type {
-  Accepted,
-  AnyInteract,
-  CopyTextRequest,
-  HandlerContext,
-  NotificationRequest,
-  OpenExternalRequest,
-  PresentationResult,
-  Provider,
-  UserInteractionValue,
-} from './contract.ts'
+import type { AnyInteract, HandlerContext, Provider, Receipt } from './contract.ts'
 import { clipboardRoutes, osc52, runClipboardCommand } from './terminal/clipboard.ts'
 import type { ClipboardRoute } from './terminal/clipboard.ts'
 import { approval, question, secretInput } from './terminal/interaction.ts'
-import { hasGraphicalEnvironment, openInBrowser, webUri } from './terminal/launch.ts'
+import { hasGraphicalEnvironment, openInBrowser } from './terminal/launch.ts'
 import type { Launcher } from './terminal/launch.ts'
 import { QUOTE } from './terminal/layout.ts'
 import { CHINESE, ENGLISH, messagesFor } from './terminal/messages.ts'
 import { NO_TERMINAL, Session } from './terminal/session.ts'
 import type { Input, TerminalOutput } from './terminal/keyboard.ts'
 import { visibleLine, visibleLines } from './terminal/visible.ts'
+import { webUrl } from './web-url.ts'
 
 export type { Input, Launcher, TerminalOutput }
 export type * from './contract.ts'
-export { visibleLine, visibleLines } from './terminal/visible.ts'
 
 export interface TerminalProviderOptions {
   /** Default `process.stdin`. While a request is shown, its other readers are detached. */
@@ -49,8 +42,9 @@ export interface TerminalProviderOptions {
   /** Requests that may wait for the terminal, the one being shown included. Default 16. */
   readonly maxQueued?: number
   /**
-   * As it was told to the Host. `explicit`: asks the Host when a request's turn comes, so that one which waits for the
-   * terminal can still move. Default `on-offer`.
+   * As it was told to the Host, also by a policy provider that sends requests on to this one. `explicit`: asks the Host
+   * when a request's turn comes, so that one which waits for the terminal can still move; where the Host was told
+   * `on-offer`, it says no and every request is cancelled. Default `on-offer`.
    */
   readonly presenting?: 'on-offer' | 'explicit'
   /** Opens a page. Default: the system's browser, when there is a graphical environment. */
@@ -89,8 +83,9 @@ export function terminalProvider(options: TerminalProviderOptions = {}): Termina
   })
   let pending: Promise<unknown> = Promise.resolve()
 
-  async function openExternal({ uri, origin }: OpenExternalRequest): Promise<PresentationResult<Accepted>> {
-    const page = webUri(uri)
+  async function openExternal({ uri, origin }: OpenExternalRequest): Promise<PresentationResult<Receipt>> {
+    // In the spelling that a browser gives it.
+    const page = webUrl(uri)?.href
     if (page === undefined) return unavailable('uri-rejected')
     if (launch === undefined && !hasGraphicalEnvironment(process.platform, env)) {
       return unavailable('no-graphical-environment')
@@ -109,7 +104,7 @@ export function terminalProvider(options: TerminalProviderOptions = {}): Termina
     return ACCEPTED
   }
 
-  async function copyText({ text, origin }: CopyTextRequest): Promise<PresentationResult<Accepted>> {
+  async function copyText({ text, origin }: CopyTextRequest): Promise<PresentationResult<Receipt>> {
     if (!session.isInteractive) return unavailable(NO_TERMINAL)
     for (const route of clipboardRoutes(process.platform, env)) {
       if (!await copyBy(route, text)) continue
@@ -127,7 +122,7 @@ export function terminalProvider(options: TerminalProviderOptions = {}): Termina
     return sequence !== undefined
   }
 
-  async function notify(request: NotificationRequest): Promise<PresentationResult<Accepted>> {
+  async function notify(request: NotificationRequest): Promise<PresentationResult<Receipt>> {
     if (!session.isInteractive) return unavailable(NO_TERMINAL)
     const { text, origin, level = 'info' } = request
     session.print([
@@ -165,7 +160,7 @@ export function terminalProvider(options: TerminalProviderOptions = {}): Termina
   })
 }
 
-function unlessAborted<Request>(handle: (request: Request) => Promise<PresentationResult<Accepted>>) {
-  return async (request: Request, { signal }: HandlerContext): Promise<PresentationResult<Accepted>> =>
+function unlessAborted<Request>(handle: (request: Request) => Promise<PresentationResult<Receipt>>) {
+  return async (request: Request, { signal }: HandlerContext): Promise<PresentationResult<Receipt>> =>
     signal.aborted ? CANCELLED : handle(request)
 }

@@ -4,7 +4,8 @@
  * @module
  */
 
-import type { Answer, QuestionField } from '../contract.ts'
+import type { QuestionField } from '../../interaction.ts'
+import type { Answer } from '../contract.ts'
 
 /** The answers to these fields, or nothing when one is missing or does not fit. */
 export function answersFor(

@@ -22,9 +22,3 @@ function matches(pattern: string, value: string): boolean {
 export function riskRank(risk: Risk | undefined): number {
   return { low: 0, medium: 1, high: 2 }[risk ?? 'high']
 }
-
-/** Host of an HTTP(S) URI as a browser reads it. */
-export function webHost(uri: string): string | undefined {
-  if (!/^https?:\/\//i.test(uri) || !URL.canParse(uri)) return undefined
-  return new URL(uri).hostname
-}

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { deepFreeze, isRecord } from '../../plain.ts'
 import type { PolicyRule } from './rules.ts'
 
 interface Shape {
@@ -88,14 +89,6 @@ function member(members: Shape['members'], name: string, value: unknown, path: s
   return typeof value === 'object' ? deepFreeze(structuredClone(value)) : value
 }
 
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) {
-    for (const inner of Object.values(value)) deepFreeze(inner)
-    Object.freeze(value)
-  }
-  return value
-}
-
 /** A star stands at the end; in hosts also as the first label. */
 function patterns(value: unknown, path: string, name: string): readonly string[] {
   if (!Array.isArray(value) || value.length === 0 || !value.every(item => typeof item === 'string' && item !== '')) {
@@ -110,8 +103,4 @@ function patterns(value: unknown, path: string, name: string): readonly string[]
   }
   // Hosts are compared in the spelling of browsers.
   return Object.freeze((value as string[]).map(pattern => name === 'hosts' ? pattern.toLowerCase() : pattern))
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

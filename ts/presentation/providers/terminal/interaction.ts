@@ -5,7 +5,6 @@
  */
 
 import type {
-  Answer,
   ApprovalRequest,
   ApprovalValue,
   QuestionAnswers,
@@ -13,8 +12,9 @@ import type {
   QuestionRequest,
   SecretInputRequest,
   SecretInputValue,
-  SelectField,
-} from '../contract.ts'
+  SelectQuestionField,
+} from '../../interaction.ts'
+import type { Answer } from '../contract.ts'
 import { QUOTE } from './layout.ts'
 import type { Line } from './layout.ts'
 import type { Messages, Optionality } from './messages.ts'
@@ -79,7 +79,7 @@ async function askField(field: QuestionField, dialogue: Dialogue, messages: Mess
 
 /** Nothing marked is no answer. */
 async function askMultiple(
-  field: SelectField,
+  field: SelectQuestionField,
   heading: readonly Line[],
   optionality: Optionality,
   dialogue: Dialogue,
@@ -89,7 +89,7 @@ async function askMultiple(
   return chosen.length === 0 ? NO_ANSWER : Object.freeze([...chosen])
 }
 
-function optionChoices(field: SelectField): Choice<string>[] {
+function optionChoices(field: SelectQuestionField): Choice<string>[] {
   return field.options.map(({ id, label, description }) => ({
     value: id,
     label,

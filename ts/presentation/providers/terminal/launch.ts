@@ -11,13 +11,6 @@ export type Launcher = (uri: string) => Promise<unknown>
 
 export const openInBrowser: Launcher = uri => open(uri)
 
-/** An absolute HTTP or HTTPS URI in the spelling that a browser gives it, or nothing. */
-export function webUri(text: string): string | undefined {
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined
-  const { href, protocol } = new URL(text)
-  return protocol === 'http:' || protocol === 'https:' ? href : undefined
-}
-
 /** Whether a browser that is started here appears before the user. */
 export function hasGraphicalEnvironment(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): boolean {
   if (env['DISPLAY'] || env['WAYLAND_DISPLAY']) return true

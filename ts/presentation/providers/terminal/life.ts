@@ -4,8 +4,8 @@
  * @module
  */
 
+import type { PresentationResult } from '../../common.ts'
 import { CANCELLED, EXPIRED } from '../contract.ts'
-import type { PresentationResult } from '../contract.ts'
 
 /** Ends a dialogue early. */
 export class Stop extends Error {
@@ -25,7 +25,8 @@ export class Life {
   readonly #cancel: () => void
   #timer: NodeJS.Timeout | undefined
 
-  constructor(signals: readonly AbortSignal[], deadline: string | undefined) {
+  /** @param expiresAt - In milliseconds since 1970. */
+  constructor(signals: readonly AbortSignal[], expiresAt: number | undefined) {
     const ended = Promise.withResolvers<void>()
     const end = (result: PresentationResult<never>): void => {
       this.over ??= result
@@ -36,7 +37,7 @@ export class Life {
     this.#cancel = () => end(CANCELLED)
     for (const signal of signals) signal.addEventListener('abort', this.#cancel, { once: true })
     if (signals.some(({ aborted }) => aborted)) end(CANCELLED)
-    if (deadline !== undefined) this.#wait(Date.parse(deadline), () => end(EXPIRED))
+    if (expiresAt !== undefined) this.#wait(expiresAt, () => end(EXPIRED))
   }
 
   close(): void {

@@ -4,8 +4,10 @@
  * @module
  */
 
+import type { PresentationRequestContext, PresentationResult } from '../../common.ts'
+import { epochMs } from '../../deadline.ts'
 import { CANCELLED, submitted, unavailable } from '../contract.ts'
-import type { HandlerContext, PresentationResult, RequestContext } from '../contract.ts'
+import type { HandlerContext } from '../contract.ts'
 import { KeyDecoder } from './keys.ts'
 import type { Key } from './keys.ts'
 import { Keyboard } from './keyboard.ts'
@@ -85,17 +87,18 @@ export class Session {
 
   /** Holds a dialogue when its turn comes. Never rejects for what the user or the request does. */
   async hold<T>(
-    request: RequestContext,
+    request: PresentationRequestContext,
     context: HandlerContext,
     dialogue: (dialogue: Dialogue) => Promise<T>,
   ): Promise<PresentationResult<T>> {
     if (!this.isInteractive) return unavailable(NO_TERMINAL)
     if (this.#queued >= this.#maxQueued) return unavailable(QUEUE_FULL)
+    const expiresAt = request.deadline === undefined ? undefined : epochMs(request.deadline)
     this.#queued += 1
     const turn = this.#last
     const end = Promise.withResolvers<void>()
     this.#last = end.promise
-    const life = new Life([context.signal, this.#closing.signal], request.deadline)
+    const life = new Life([context.signal, this.#closing.signal], expiresAt)
     try {
       await Promise.race([turn, life.ended])
       if (life.over !== undefined) return life.over
