@@ -18,13 +18,13 @@ impl Gateway {
         now: Instant,
         thread_id: ThreadId,
         call_id: &str,
-        running: BodyChange,
+        change: BodyChange,
     ) {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
         if let Some(body) = thread.agent.bodies.get_mut(call_id) {
-            *body = match running {
+            *body = match change {
                 BodyChange::Started => Body::Running,
                 BodyChange::Ended => Body::Over,
             };

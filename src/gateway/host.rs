@@ -182,23 +182,18 @@ impl Gateway {
         }
         thread.agent.end_turn();
         if let Some(run) = thread.driver {
-            self.drive_later(now, run);
-        }
-        let Some(thread) = live(&mut self.threads, thread_id) else {
-            return;
-        };
-        let stuck = thread.driver.filter(|run| {
-            self.runs
-                .get(run)
-                .is_some_and(|run| matches!(run.stage, Stage::Driving { .. }))
-        });
-        if let Some(run) = stuck {
-            // The agent came to rest without a turn's end for this run.
-            let error = GatewayError::new(
-                Code::AgentExecutionError,
-                "the agent stopped without finishing the run",
-            );
-            self.end(now, run, &Ending::Failed(error));
+            match self.runs.get(&run).map(|run| &run.stage) {
+                // A turn of the Host's own had come in between.
+                Some(Stage::Admitted(_)) => self.drive_later(now, run),
+                Some(Stage::Driving { .. }) => {
+                    let error = GatewayError::new(
+                        Code::AgentExecutionError,
+                        "the agent stopped without finishing the run",
+                    );
+                    self.end(now, run, &Ending::Failed(error));
+                }
+                _ => {}
+            }
         }
         if let Some(thread) = live(&mut self.threads, thread_id)
             && thread.driver.is_none()

@@ -1,5 +1,5 @@
 /**
- * Presentation cards of Tool calls and results, computed where the Tool executes (G20, host-api §3.6).
+ * Presentation cards of Tool calls and results, computed where the Tool executes (G14, host-api §3.6).
  *
  * Live and cold, a card is made from the same durable facts by the same definition, so they cannot differ while the
  * Tool is registered.
