@@ -440,10 +440,14 @@ export declare function createPresentationMachine(options: string): Presentation
 /** The provider's end; `limits` and `supports` are JSON. */
 export declare function createPresentationProviderLink(limits: string, participant: string, supports: string): PresentationLink
 
-/** What the head of a request allows: either `error`, or a run of `tenant` and `user`. */
+/** What the head of a request allows: either `error`, or `route` for `tenant` and `user`. */
 export interface HeadVerdict {
   /** The answer, where the request is refused. */
   error?: HttpError
+  /** The `allow` header of that answer, where it needs one. */
+  allow?: string
+  /** The resource: `run` takes a body for `request`. */
+  route?: 'run'
   /** The tenant that the trusted header names. */
   tenant?: string
   /** The user that the trusted header names. */

@@ -10,8 +10,9 @@ import { bootGateway, bootHost, configOf, input, say, said, SECRET, TestGateway,
 const SIZES = [
   'maxRequestBytes', 'maxIdentityBytes', 'maxMessages', 'maxMessageBytes', 'maxContexts', 'maxContextBytes', 'maxTools', 'maxToolBytes',
   'maxToolSchemaDepth', 'maxForwardedPropsBytes', 'maxStateBytes', 'maxThreads', 'maxRunEvents', 'maxRunEventBytes', 'maxRunsPerThread',
+  'maxFileBytes', 'maxFilesPerMessage', 'maxPendingInterrupts',
 ]
-const TIMES = ['threadIdleMs', 'frontendToolTimeoutMs', 'keepAliveMs']
+const TIMES = ['threadIdleMs', 'frontendToolTimeoutMs', 'humanInteractionTimeoutMs', 'keepAliveMs']
 
 /** Field, bad value, and what the message says of it. */
 const REFUSED: readonly (readonly [field: string, value: unknown, words: RegExp])[] = [
@@ -37,6 +38,9 @@ const REFUSED: readonly (readonly [field: string, value: unknown, words: RegExp]
   ...TIMES.flatMap(field => [[field, 0, /positive integer/u], [field, 2_147_483_648, /at most 2147483647/u]] as const),
   ['flushIntervalMs', 2_147_483_648, /at most 2147483647/u],
   ['flushIntervalMs', -1, /./u],
+  ['reconnectGraceMs', 2_147_483_648, /at most 2147483647/u],
+  ['reconnectGraceMs', -1, /./u],
+  ['selectableAgentPresets', { 'tenant-1': 'alpha' }, /./u],
   ['maxRunEvents', 1, /opening and terminal events/u],
   ['maxRunEventBytes', 1024, /opening and terminal events/u],
 ]

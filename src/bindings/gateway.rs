@@ -12,7 +12,7 @@ use super::hot;
 use crate::agui::surrogate::replace_lone_surrogates;
 use crate::gateway::{
     AgentStatus, BodyChange, CallDecision, CallHead, Code, Config, Gateway, GatewayError, Head,
-    ReaderId, Request, ResponseHead, Secret, ThreadId, Token, ToolSync, Verdict, check_head,
+    ReaderId, Request, ResponseHead, Route, Secret, ThreadId, Token, ToolSync, Verdict, check_head,
 };
 
 /// What the driver has to do after a call, as bits.
@@ -89,11 +89,16 @@ impl From<&GatewayError> for HttpError {
     }
 }
 
-/// What the head of a request allows: either `error`, or a run of `tenant` and `user`.
+/// What the head of a request allows: either `error`, or `route` for `tenant` and `user`.
 #[napi(object)]
 pub struct HeadVerdict {
     /// The answer, where the request is refused.
     pub error: Option<HttpError>,
+    /// The `allow` header of that answer, where it needs one.
+    pub allow: Option<String>,
+    /// The resource: `run` takes a body for `request`.
+    #[napi(ts_type = "'run'")]
+    pub route: Option<String>,
     /// The tenant that the trusted header names.
     pub tenant: Option<String>,
     /// The user that the trusted header names.
@@ -188,13 +193,22 @@ impl NativeGateway {
             },
         );
         match verdict {
-            Ok(Verdict::Run(principal)) => HeadVerdict {
+            Ok(Verdict { principal, route }) => HeadVerdict {
                 error: None,
+                allow: None,
+                route: Some(
+                    match route {
+                        Route::Run => "run",
+                    }
+                    .into(),
+                ),
                 tenant: Some(principal.tenant),
                 user: Some(principal.user),
             },
-            Err(error) => HeadVerdict {
-                error: Some((&error).into()),
+            Err(refusal) => HeadVerdict {
+                error: Some((&refusal.error).into()),
+                allow: refusal.allow.map(Into::into),
+                route: None,
                 tenant: None,
                 user: None,
             },

@@ -8,9 +8,10 @@ use super::effect::{HostMessage, MessageSource, TextPart};
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
-use super::plan::{NewMessages, Plan, WorkPlan, plan};
+use super::plan::{NewResult, NewUser, Plan, WorkPlan, plan};
 use super::request::Request;
-use super::run::{Answer, Peer, Run, RunRecord, Stage, Work, WorkKind};
+use super::run::{Answer, Peer, Run, RunRecord, Stage, Work};
+use super::seen::Seen;
 use super::thread::Phase;
 use crate::agui::{Event, Json};
 use crate::tools::Catalogue;
@@ -228,36 +229,8 @@ impl Gateway {
             return;
         };
         thread.state.apply(plan.baseline);
-        let kind = match plan.messages {
-            NewMessages::User(users) => {
-                let messages = users.into_iter().map(|user| {
-                    thread.seen.accept(&user.id, user.digest, user.encoded());
-                    HostMessage {
-                        id: Some(user.id),
-                        content: user
-                            .texts
-                            .into_iter()
-                            .map(|text| TextPart { text })
-                            .collect(),
-                        source: MessageSource::User,
-                    }
-                });
-                WorkKind::Turn(messages.collect())
-            }
-            NewMessages::Results(results) => {
-                let answers = results.into_iter().map(|result| {
-                    thread
-                        .seen
-                        .accept(&result.own.id, result.digest, result.encoded());
-                    Answer {
-                        call: result.call,
-                        own: result.own,
-                        outcome: result.outcome,
-                    }
-                });
-                WorkKind::Continuation(answers.collect())
-            }
-        };
+        let answers = accept_results(&mut thread.seen, plan.messages.results);
+        let messages = accept_users(&mut thread.seen, plan.messages.users);
         let mut notes: Vec<HostMessage> =
             notes::context(&request.input.context).into_iter().collect();
         notes.extend(thread.state.value().map(notes::state));
@@ -267,7 +240,8 @@ impl Gateway {
             run.stage = Stage::Admitted(Work {
                 tools: request.tools.clone(),
                 notes,
-                kind,
+                messages,
+                answers,
             });
         }
         self.open_record(thread_id, run, request, &[]);
@@ -334,6 +308,34 @@ impl Gateway {
             run.record.json(Arc::clone(card));
         }
     }
+}
+
+fn accept_users(seen: &mut Seen, users: Vec<NewUser>) -> Vec<HostMessage> {
+    let accept = |user: NewUser| {
+        seen.accept(&user.id, user.digest, user.encoded());
+        HostMessage {
+            id: Some(user.id),
+            content: user
+                .texts
+                .into_iter()
+                .map(|text| TextPart { text })
+                .collect(),
+            source: MessageSource::User,
+        }
+    };
+    users.into_iter().map(accept).collect()
+}
+
+fn accept_results(seen: &mut Seen, results: Vec<NewResult>) -> Vec<Answer> {
+    let accept = |result: NewResult| {
+        seen.accept(&result.own.id, result.digest, result.encoded());
+        Answer {
+            call: result.call,
+            own: result.own,
+            outcome: result.outcome,
+        }
+    };
+    results.into_iter().map(accept).collect()
 }
 
 pub(super) fn not_available() -> GatewayError {

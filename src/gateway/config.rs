@@ -1,5 +1,6 @@
 //! Configuration (spec: gateway, 配置; G2): every field with its default, checked once.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -22,9 +23,11 @@ struct RawConfig {
     tenant_header: String,
     user_header: String,
     max_request_bytes: u64,
+    max_file_bytes: u64,
     max_identity_bytes: u64,
     max_messages: u64,
     max_message_bytes: u64,
+    max_files_per_message: u64,
     max_contexts: u64,
     max_context_bytes: u64,
     max_tools: u64,
@@ -35,12 +38,16 @@ struct RawConfig {
     max_threads: u64,
     thread_idle_ms: u64,
     frontend_tool_timeout_ms: u64,
+    human_interaction_timeout_ms: u64,
+    max_pending_interrupts: u64,
     max_run_events: u64,
     max_run_event_bytes: u64,
     max_runs_per_thread: u64,
+    reconnect_grace_ms: u64,
     flush_interval_ms: u64,
     keep_alive_ms: u64,
     tool_schemas: ToolSchemas,
+    selectable_agent_presets: HashMap<String, Vec<String>>,
 }
 
 /// What happens to a browser Tool's schema that is larger than what DSH enforces (X8).
@@ -61,9 +68,11 @@ impl Default for RawConfig {
             tenant_header: "x-dsh-tenant-id".into(),
             user_header: "x-dsh-user-id".into(),
             max_request_bytes: 262_144,
+            max_file_bytes: 104_857_600,
             max_identity_bytes: 256,
             max_messages: 256,
             max_message_bytes: 524_288,
+            max_files_per_message: 8,
             max_contexts: 32,
             max_context_bytes: 131_072,
             max_tools: 32,
@@ -74,12 +83,16 @@ impl Default for RawConfig {
             max_threads: 100,
             thread_idle_ms: 1_800_000,
             frontend_tool_timeout_ms: 300_000,
+            human_interaction_timeout_ms: 300_000,
+            max_pending_interrupts: 16,
             max_run_events: 4096,
             max_run_event_bytes: 2_097_152,
             max_runs_per_thread: 32,
+            reconnect_grace_ms: 0,
             flush_interval_ms: 8,
             keep_alive_ms: 15_000,
             tool_schemas: ToolSchemas::Normalize,
+            selectable_agent_presets: HashMap::new(),
         }
     }
 }
@@ -103,8 +116,18 @@ pub struct Config {
     pub thread_idle: Duration,
     /// Longest wait for a browser Tool's result.
     pub frontend_tool_timeout: Duration,
+    /// Longest wait for a person's answer to one request (G18).
+    pub human_interaction_timeout: Duration,
+    /// Requests to people that may wait in a thread at once (G18).
+    pub max_pending_interrupts: usize,
+    /// Bytes of one uploaded or delivered file (G15, G16).
+    pub max_file_bytes: u64,
     /// Retained runs of a thread, and, separately, requests that may wait for it.
     pub max_runs_per_thread: usize,
+    /// How long a run that nobody reads any more goes on; zero cancels it at once (X1).
+    pub reconnect_grace: Duration,
+    /// Presets that a tenant may choose from, by tenant (G17).
+    pub selectable_agent_presets: HashMap<String, Vec<String>>,
     /// Least time between two writes of deltas of one stream; zero writes each by itself (X12).
     pub flush_interval: Duration,
     /// Silence after which a comment frame is sent (X9).
@@ -124,6 +147,8 @@ pub struct RequestLimits {
     pub messages: usize,
     /// Bytes of all messages.
     pub message_bytes: usize,
+    /// Parts of one user message that are not text.
+    pub files_per_message: usize,
     /// Context entries.
     pub contexts: usize,
     /// Bytes of all context entries.
@@ -196,11 +221,13 @@ impl Config {
                 return Err(refuse(field, format!("must be at most {MAX_TIMEOUT_MS}")));
             }
         }
-        if raw.flush_interval_ms > MAX_TIMEOUT_MS {
-            return Err(refuse(
-                "flushIntervalMs",
-                format!("must be at most {MAX_TIMEOUT_MS}"),
-            ));
+        for (field, value) in [
+            ("flushIntervalMs", raw.flush_interval_ms),
+            ("reconnectGraceMs", raw.reconnect_grace_ms),
+        ] {
+            if value > MAX_TIMEOUT_MS {
+                return Err(refuse(field, format!("must be at most {MAX_TIMEOUT_MS}")));
+            }
         }
         if raw.max_run_events < MANDATORY_EVENTS {
             return Err(refuse(
@@ -252,12 +279,14 @@ fn check_header(field: &str, name: &str) -> Result<(), ConfigError> {
 }
 
 impl RawConfig {
-    fn positive_fields(&self) -> [(&'static str, u64); 18] {
+    fn positive_fields(&self) -> [(&'static str, u64); 22] {
         [
             ("maxRequestBytes", self.max_request_bytes),
+            ("maxFileBytes", self.max_file_bytes),
             ("maxIdentityBytes", self.max_identity_bytes),
             ("maxMessages", self.max_messages),
             ("maxMessageBytes", self.max_message_bytes),
+            ("maxFilesPerMessage", self.max_files_per_message),
             ("maxContexts", self.max_contexts),
             ("maxContextBytes", self.max_context_bytes),
             ("maxTools", self.max_tools),
@@ -268,6 +297,11 @@ impl RawConfig {
             ("maxThreads", self.max_threads),
             ("threadIdleMs", self.thread_idle_ms),
             ("frontendToolTimeoutMs", self.frontend_tool_timeout_ms),
+            (
+                "humanInteractionTimeoutMs",
+                self.human_interaction_timeout_ms,
+            ),
+            ("maxPendingInterrupts", self.max_pending_interrupts),
             ("maxRunEvents", self.max_run_events),
             ("maxRunEventBytes", self.max_run_event_bytes),
             ("maxRunsPerThread", self.max_runs_per_thread),
@@ -286,6 +320,7 @@ impl RawConfig {
                 identity_bytes: size(self.max_identity_bytes),
                 messages: size(self.max_messages),
                 message_bytes: size(self.max_message_bytes),
+                files_per_message: size(self.max_files_per_message),
                 contexts: size(self.max_contexts),
                 context_bytes: size(self.max_context_bytes),
                 tools: size(self.max_tools),
@@ -301,6 +336,11 @@ impl RawConfig {
             max_threads: size(self.max_threads),
             thread_idle: Duration::from_millis(self.thread_idle_ms),
             frontend_tool_timeout: Duration::from_millis(self.frontend_tool_timeout_ms),
+            human_interaction_timeout: Duration::from_millis(self.human_interaction_timeout_ms),
+            max_pending_interrupts: size(self.max_pending_interrupts),
+            max_file_bytes: self.max_file_bytes,
+            reconnect_grace: Duration::from_millis(self.reconnect_grace_ms),
+            selectable_agent_presets: self.selectable_agent_presets,
             max_runs_per_thread: size(self.max_runs_per_thread),
             flush_interval: Duration::from_millis(self.flush_interval_ms),
             keep_alive: Duration::from_millis(self.keep_alive_ms),

@@ -10,7 +10,7 @@ use super::Gateway;
 use super::effect::{Effect, ToolEffect};
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
-use super::run::{Answer, Stage, Work, WorkKind};
+use super::run::{Answer, Stage, Work};
 use super::thread::{Thread, live};
 use super::timer::Timer;
 use crate::tools::{Catalogue, STATE_TOOL};
@@ -87,7 +87,7 @@ impl Gateway {
         let Stage::Admitted(work) = &run.stage else {
             return None;
         };
-        if matches!(work.kind, WorkKind::Turn(_)) && !thread.agent.is_idle() {
+        if work.opens_turn() && !thread.agent.is_idle() {
             // A turn of the Host's own has begun since admission: its end brings the run back.
             return None;
         }
@@ -130,10 +130,8 @@ impl Gateway {
             return;
         }
         let overtaken = match &run.stage {
-            Stage::Syncing(Work {
-                kind: WorkKind::Continuation(answers),
-                ..
-            }) => !answers
+            Stage::Syncing(work) if !work.opens_turn() => !work
+                .answers
                 .iter()
                 .any(|answer| thread.calls.is_owed(&answer.call)),
             _ => false,
@@ -152,31 +150,25 @@ impl Gateway {
         else {
             return;
         };
+        let opens_turn = work.opens_turn();
         thread.tools = work.tools;
         thread.agent.state_tool = thread.state.is_active();
-        match work.kind {
-            WorkKind::Turn(messages) => {
-                // The agent is idle, so it is the next turn that begins.
-                run.stage = Stage::Driving { turn: None };
-                let mut all = work.notes;
-                all.extend(messages);
-                self.effects.push_back(Effect::Deliver {
-                    thread: thread_id,
-                    messages: all,
-                    wake: true,
-                });
-            }
-            WorkKind::Continuation(answers) => {
-                if !work.notes.is_empty() {
-                    self.effects.push_back(Effect::Deliver {
-                        thread: thread_id,
-                        messages: work.notes,
-                        wake: false,
-                    });
-                }
-                self.settle_answers(thread_id, answers);
-                self.check_park(now, thread_id);
-            }
+        if opens_turn {
+            // The agent is idle, so it is the next turn that begins.
+            run.stage = Stage::Driving { turn: None };
+        }
+        let mut messages = work.notes;
+        messages.extend(work.messages);
+        if !messages.is_empty() {
+            self.effects.push_back(Effect::Deliver {
+                thread: thread_id,
+                messages,
+                wake: opens_turn,
+            });
+        }
+        if !opens_turn {
+            self.settle_answers(thread_id, work.answers);
+            self.check_park(now, thread_id);
         }
     }
 

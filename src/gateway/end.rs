@@ -6,7 +6,7 @@ use super::Gateway;
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
 use super::ids::RunKey;
-use super::run::{Peer, Stage, WorkKind};
+use super::run::{Peer, Stage};
 use crate::agui::Event;
 use crate::session::TurnEnd;
 
@@ -83,15 +83,14 @@ impl Gateway {
         };
         // What the agent never got may be sent again under the same ids.
         if let Stage::Admitted(work) | Stage::Syncing(work) = &run.stage {
-            match &work.kind {
-                WorkKind::Turn(messages) => messages
-                    .iter()
-                    .filter_map(|message| message.id.as_deref())
-                    .for_each(|id| thread.seen.release(id)),
-                WorkKind::Continuation(answers) => answers
-                    .iter()
-                    .for_each(|answer| thread.seen.release(&answer.own.id)),
-            }
+            let messages = work
+                .messages
+                .iter()
+                .filter_map(|message| message.id.as_deref());
+            let answers = work.answers.iter().map(|answer| answer.own.id.as_str());
+            messages
+                .chain(answers)
+                .for_each(|id| thread.seen.release(id));
         }
         if matches!(ending, Ending::Finished) {
             run.record.project(|live, out| live.close(out));

@@ -64,10 +64,24 @@ codes! {
     InvalidInterruptResponse = "INVALID_INTERRUPT_RESPONSE", 400;
     /// Two resume entries answer one interrupt.
     DuplicateInterruptResponse = "DUPLICATE_INTERRUPT_RESPONSE", 400;
+    /// `forwardedProps.a2uiAction` is not the middleware's envelope, or its pair of messages is missing.
+    InvalidA2uiAction = "INVALID_A2UI_ACTION", 400;
+    /// An upload names its file in a way that cannot be read or kept.
+    InvalidFileName = "INVALID_FILE_NAME", 400;
+    /// An upload announces a length that is no length.
+    InvalidContentLength = "INVALID_CONTENT_LENGTH", 400;
+    /// An upload brought more or fewer bytes than it announced.
+    ContentLengthMismatch = "CONTENT_LENGTH_MISMATCH", 400;
     /// The bearer secret is missing or wrong.
     Unauthorized = "UNAUTHORIZED", 401;
+    /// The tenant may not choose this preset.
+    PresetNotAllowed = "PRESET_NOT_ALLOWED", 403;
+    /// The URL of a file is not signed for this thread, or the Host's file system refuses it.
+    FileForbidden = "FILE_FORBIDDEN", 403;
     /// No such route.
     NotFound = "NOT_FOUND", 404;
+    /// The file is not there, or is not a regular file.
+    FileNotFound = "FILE_NOT_FOUND", 404;
     /// The route takes another method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405;
     /// The run id was used for another request.
@@ -82,10 +96,20 @@ codes! {
     SharedStateToolCollision = "SHARED_STATE_TOOL_COLLISION", 409;
     /// The agent waits for Tool results and takes no new message.
     AgentBusy = "AGENT_BUSY", 409;
+    /// An interrupt was answered that no longer waits.
+    InterruptUnavailable = "INTERRUPT_UNAVAILABLE", 409;
+    /// An open interrupt is not answered.
+    IncompleteInterruptResponse = "INCOMPLETE_INTERRUPT_RESPONSE", 409;
+    /// The thread has begun its first turn with another preset.
+    PresetLocked = "PRESET_LOCKED", 409;
+    /// The file was sent already, or its upload is forgotten: it has to be uploaded again.
+    FileNotStaged = "FILE_NOT_STAGED", 409;
     /// The client that drove the run left.
     ClientDisconnected = "CLIENT_DISCONNECTED", 409;
     /// The thread's agent is gone, or the gateway is shutting down.
     AgentNotAvailable = "AGENT_NOT_AVAILABLE", 410;
+    /// An upload does not announce its length.
+    LengthRequired = "LENGTH_REQUIRED", 411;
     /// The body is not `application/json`.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
     /// The body is larger than `maxRequestBytes`.
@@ -102,12 +126,16 @@ codes! {
     ForwardedPropsLimitExceeded = "FORWARDED_PROPS_LIMIT_EXCEEDED", 413;
     /// `state` is larger than allowed.
     StateLimitExceeded = "STATE_LIMIT_EXCEEDED", 413;
+    /// A file is larger than `maxFileBytes`.
+    FileTooLarge = "FILE_TOO_LARGE", 413;
     /// `maxThreads` threads are live.
     ThreadLimitReached = "THREAD_LIMIT_REACHED", 429;
     /// `maxRunsPerThread` requests already wait for this thread.
     RunQueueFull = "RUN_QUEUE_FULL", 429;
     /// Every entry of the thread's run ledger is active.
     RunLedgerFull = "RUN_LEDGER_FULL", 429;
+    /// More requests to people than `maxPendingInterrupts`.
+    InterruptLimitExceeded = "INTERRUPT_LIMIT_EXCEEDED", 429;
     /// The Host failed. The message tells no internals.
     AgentExecutionError = "AGENT_EXECUTION_ERROR", 500;
     /// The Host lacks the service that this feature needs.

@@ -6,6 +6,7 @@ use super::auth::Secret;
 use super::config::Config;
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, is_identity};
+use super::route::Route;
 
 /// The head of an HTTP request. Header values come one by one, as the client sent them.
 #[derive(Debug, Clone, Default)]
@@ -26,41 +27,73 @@ pub struct Head<'a> {
     pub content_length: Option<&'a str>,
 }
 
-/// What a head allows.
+/// Who asks, and for what. A run's body may be read, up to `maxRequestBytes`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// A run: its body may be read, up to `maxRequestBytes`.
-    Run(Principal),
+pub struct Verdict {
+    /// Who asks.
+    pub principal: Principal,
+    /// For what.
+    pub route: Route,
+}
+
+/// A request that its head refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadRefusal {
+    /// The answer.
+    pub error: GatewayError,
+    /// Value of the `allow` header that goes with `METHOD_NOT_ALLOWED`.
+    pub allow: Option<&'static str>,
+}
+
+impl From<GatewayError> for HeadRefusal {
+    fn from(error: GatewayError) -> Self {
+        Self { error, allow: None }
+    }
 }
 
 /// Checks the head of a request.
 ///
 /// # Errors
-/// The first rule that it breaks. For `METHOD_NOT_ALLOWED` the answer must carry `allow: POST`.
+/// The first rule that it breaks.
 pub fn check_head(
     config: &Config,
     secret: &Secret,
     head: &Head<'_>,
-) -> Result<Verdict, GatewayError> {
-    if !matches!(head.rest, "" | "/") {
-        return Err(GatewayError::new(Code::NotFound, "no such route"));
+) -> Result<Verdict, HeadRefusal> {
+    let route = Route::parse(head.rest)?;
+    let method = route.method();
+    if head.method != method {
+        let error = GatewayError::new(Code::MethodNotAllowed, format!("this route takes {method}"));
+        return Err(HeadRefusal {
+            error,
+            allow: Some(method),
+        });
     }
-    if head.method != "POST" {
-        return Err(GatewayError::new(
-            Code::MethodNotAllowed,
-            "this route takes POST",
-        ));
+    let principal = authenticate(config, secret, head)?;
+    match route {
+        Route::Run => check_run(config, head)?,
     }
+    Ok(Verdict { principal, route })
+}
+
+fn authenticate(
+    config: &Config,
+    secret: &Secret,
+    head: &Head<'_>,
+) -> Result<Principal, GatewayError> {
     let [authorization] = head.authorization else {
         return Err(unauthorized());
     };
     if !secret.accepts(authorization) {
         return Err(unauthorized());
     }
-    let principal = Principal {
+    Ok(Principal {
         tenant: identity(config, &config.tenant_header, head.tenant)?,
         user: identity(config, &config.user_header, head.user)?,
-    };
+    })
+}
+
+fn check_run(config: &Config, head: &Head<'_>) -> Result<(), GatewayError> {
     if !is_json(head.content_type.unwrap_or_default()) {
         return Err(GatewayError::new(
             Code::UnsupportedMediaType,
@@ -74,7 +107,7 @@ pub fn check_head(
     {
         return Err(too_large(config));
     }
-    Ok(Verdict::Run(principal))
+    Ok(())
 }
 
 /// The body is larger than allowed, whether announced or found while reading.
@@ -138,7 +171,7 @@ mod tests {
             user: &case.user,
             ..case.head.clone()
         };
-        check_head(&config, &Secret::new(&secret), &head).map_err(|error| error.code)
+        check_head(&config, &Secret::new(&secret), &head).map_err(|refusal| refusal.error.code)
     }
 
     fn code(change: impl FnOnce(&mut Case)) -> Code {
@@ -153,7 +186,8 @@ mod tests {
             tenant: "t".into(),
             user: "u".into(),
         };
-        assert_eq!(check(&good()), Ok(Verdict::Run(principal)));
+        let route = Route::Run;
+        assert_eq!(check(&good()), Ok(Verdict { principal, route }));
         let mut case = good();
         case.head.content_type = Some("Application/JSON ; charset=utf-8");
         assert!(check(&case).is_ok());

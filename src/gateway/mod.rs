@@ -9,7 +9,8 @@
 //!   that are already decided go out before an agent that never yields starts (X11);
 //! - [`Gateway::poll_timeout`]: when to call [`Gateway::handle_timeout`] next.
 //!
-//! Where a rule lives: `http` (route, method, media type), `auth` (secret, identity), `request` (a body's own limits),
+//! Where a rule lives: `route` and `http` (path, method, media type), `auth` (secret, identity), `request` (a body's own limits),
+//! `props` (what `forwardedProps` asks for),
 //! `plan` (what a request means for its thread), `admit` (queue, ledger, opening of a run), `drive` (handing an
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
 //! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
@@ -35,7 +36,9 @@ mod notes;
 mod output;
 mod park;
 mod plan;
+mod props;
 mod request;
+mod route;
 mod run;
 mod run_log;
 mod seen;
@@ -57,10 +60,11 @@ pub use effect::{
 };
 pub use error::{Code, GatewayError};
 pub use host::AgentStatus;
-pub use http::{Head, Verdict, check_head};
+pub use http::{Head, HeadRefusal, Verdict, check_head};
 pub use ids::{Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
 pub use output::{Ready, ResponseHead};
 pub use request::Request;
+pub use route::Route;
 
 use digest::DigestKey;
 use ids::RunKey;

@@ -29,12 +29,13 @@ pub(super) struct WorkPlan {
     pub(super) baseline: Baseline,
 }
 
-#[derive(Debug)]
-pub(super) enum NewMessages {
+/// What of a request's messages is new.
+#[derive(Debug, Default)]
+pub(super) struct NewMessages {
     /// The person's words, in order.
-    User(Vec<NewUser>),
+    pub(super) users: Vec<NewUser>,
     /// Answers to calls of the turn that waits.
-    Results(Vec<NewResult>),
+    pub(super) results: Vec<NewResult>,
 }
 
 #[derive(Debug)]
@@ -58,10 +59,9 @@ pub(super) struct NewResult {
 impl NewMessages {
     /// The messages as clients see them.
     pub(super) fn encoded(&self) -> Vec<String> {
-        match self {
-            Self::User(messages) => messages.iter().map(NewUser::encoded).collect(),
-            Self::Results(results) => results.iter().map(NewResult::encoded).collect(),
-        }
+        let results = self.results.iter().map(NewResult::encoded);
+        let users = self.users.iter().map(NewUser::encoded);
+        results.chain(users).collect()
     }
 }
 
@@ -86,8 +86,38 @@ pub(super) fn plan(
     thread: &Thread,
     request: &Request<'_>,
 ) -> Result<Plan, GatewayError> {
-    let mut users: Vec<NewUser> = Vec::new();
-    let mut results: Vec<NewResult> = Vec::new();
+    let messages = new_messages(key, thread, request)?;
+    match (messages.users.is_empty(), messages.results.is_empty()) {
+        (true, true) => return Ok(Plan::History),
+        (false, false) => {
+            return Err(GatewayError::new(
+                Code::InvalidMessageBatch,
+                "new user messages and new Tool results cannot share a run",
+            ));
+        }
+        (false, true) if thread.calls.any_owed() => {
+            return Err(GatewayError::new(
+                Code::AgentBusy,
+                "the agent waits for Tool results of the browser",
+            ));
+        }
+        _ => {}
+    }
+    let baseline = thread.state.baseline(request.state());
+    check_collisions(thread, request, &baseline)?;
+    Ok(Plan::Work(WorkPlan { messages, baseline }))
+}
+
+/// Finds what the thread has not seen yet.
+fn new_messages(
+    key: DigestKey,
+    thread: &Thread,
+    request: &Request<'_>,
+) -> Result<NewMessages, GatewayError> {
+    let NewMessages {
+        mut users,
+        mut results,
+    } = NewMessages::default();
     for message in &request.input.messages {
         match message {
             Message::User(message) => users.extend(new_user(key, thread, &users, message)?),
@@ -96,26 +126,7 @@ pub(super) fn plan(
             _ => {}
         }
     }
-    let messages = match (users.is_empty(), results.is_empty()) {
-        (true, true) => return Ok(Plan::History),
-        (false, true) => NewMessages::User(users),
-        (true, false) => NewMessages::Results(results),
-        (false, false) => {
-            return Err(GatewayError::new(
-                Code::InvalidMessageBatch,
-                "new user messages and new Tool results cannot share a run",
-            ));
-        }
-    };
-    if matches!(messages, NewMessages::User(_)) && thread.calls.any_owed() {
-        return Err(GatewayError::new(
-            Code::AgentBusy,
-            "the agent waits for Tool results of the browser",
-        ));
-    }
-    let baseline = thread.state.baseline(request.state());
-    check_collisions(thread, request, &baseline)?;
-    Ok(Plan::Work(WorkPlan { messages, baseline }))
+    Ok(NewMessages { users, results })
 }
 
 fn conflict(what: &str) -> GatewayError {

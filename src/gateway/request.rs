@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::config::{Config, ToolSchemas};
 use super::error::{Code, GatewayError};
 use super::ids::is_identity;
+use super::props::Props;
 use super::seen::text_of;
 use crate::agui::{Content, Json, Message, RunAgentInput, ToolMessage, UserMessage};
 use crate::tools::{Catalogue, Limits, RawTool, Strictness};
@@ -18,6 +19,8 @@ const MAX_METADATA_DEPTH: usize = 32;
 #[derive(Debug)]
 pub struct Request<'a> {
     pub(super) input: RunAgentInput<'a>,
+    #[expect(dead_code, reason = "the features that read it come next")]
+    pub(super) props: Props<'a>,
     pub(super) tools: Catalogue,
 }
 
@@ -49,7 +52,12 @@ impl<'a> Request<'a> {
         check.forwarded_props()?;
         check.state()?;
         check.resume()?;
-        Ok(Self { input, tools })
+        let props = Props::read(input.forwarded_props);
+        Ok(Self {
+            input,
+            props,
+            tools,
+        })
     }
 
     /// The refusal of a body that is larger than allowed.

@@ -67,15 +67,17 @@ pub(super) struct Work {
     pub(super) tools: Catalogue,
     /// Context and shared state for the model.
     pub(super) notes: Vec<HostMessage>,
-    pub(super) kind: WorkKind,
+    /// New messages. They open a turn, or join the one that is continued.
+    pub(super) messages: Vec<HostMessage>,
+    /// Results that continue the turn that waits for them.
+    pub(super) answers: Vec<Answer>,
 }
 
-#[derive(Debug)]
-pub(super) enum WorkKind {
-    /// New messages open a turn.
-    Turn(Vec<HostMessage>),
-    /// Results continue the turn that waits for them.
-    Continuation(Vec<Answer>),
+impl Work {
+    /// Whether a turn begins with it. Otherwise it continues the one that waits.
+    pub(super) fn opens_turn(&self) -> bool {
+        self.answers.is_empty()
+    }
 }
 
 /// A browser's answer to one of its calls.

@@ -22,6 +22,8 @@ export interface Config {
   readonly agentPreset?: string
   /** Preset by tenant, over `agentPreset`. */
   readonly tenantPresets: Readonly<Record<string, string>>
+  /** Presets that a tenant's blank threads may choose from, by tenant. */
+  readonly selectableAgentPresets: Readonly<Record<string, string[]>>
   /** Bearer secret shared with the trusted BFF only; at least 16 UTF-8 bytes. */
   readonly sharedSecret: string
   /** Trusted header that names the tenant. */
@@ -31,9 +33,11 @@ export interface Config {
   /** Lets the gateway run on a Host that binds beyond loopback. */
   readonly allowNonLoopback: boolean
   readonly maxRequestBytes: number
+  readonly maxFileBytes: number
   readonly maxIdentityBytes: number
   readonly maxMessages: number
   readonly maxMessageBytes: number
+  readonly maxFilesPerMessage: number
   readonly maxContexts: number
   readonly maxContextBytes: number
   readonly maxTools: number
@@ -44,9 +48,13 @@ export interface Config {
   readonly maxThreads: number
   readonly threadIdleMs: number
   readonly frontendToolTimeoutMs: number
+  readonly humanInteractionTimeoutMs: number
+  readonly maxPendingInterrupts: number
   readonly maxRunEvents: number
   readonly maxRunEventBytes: number
   readonly maxRunsPerThread: number
+  /** How long a run that nobody reads any more goes on; 0 cancels it at once. */
+  readonly reconnectGraceMs: number
   /** Least time between two writes of deltas of one stream; 0 writes each by itself. */
   readonly flushIntervalMs: number
   /** Silence after which a comment frame is sent. */
@@ -66,14 +74,17 @@ export const Config: z<ConfigInput, Config> = z.object({
   workspaceRoot: z.string().description('Where thread workspaces live; absolute. Default: <DSH_HOME>/workspaces.'),
   agentPreset: z.string().description('Preset that threads are composed from.'),
   tenantPresets: z.dict(z.string()).default({}).description('Preset by tenant, over agentPreset.'),
+  selectableAgentPresets: z.dict(z.array(z.string())).default({}).description('Presets that blank threads may choose from, by tenant.'),
   sharedSecret: z.string().required().role('secret').description('Bearer secret shared with the trusted BFF only; at least 16 UTF-8 bytes.'),
   tenantHeader: z.string().default('x-dsh-tenant-id').description('Trusted header that names the tenant.'),
   userHeader: z.string().default('x-dsh-user-id').description('Trusted header that names the user.'),
   allowNonLoopback: z.boolean().default(false).description('Allow a Host that binds beyond loopback.'),
   maxRequestBytes: z.natural().default(262_144).description('Largest request body.'),
+  maxFileBytes: z.natural().default(104_857_600).description('Largest uploaded or delivered file.'),
   maxIdentityBytes: z.natural().default(256).description('Longest id.'),
   maxMessages: z.natural().default(256).description('Messages in a request.'),
   maxMessageBytes: z.natural().default(524_288).description('JSON of all messages.'),
+  maxFilesPerMessage: z.natural().default(8).description('Parts of one user message that are not text.'),
   maxContexts: z.natural().default(32).description('Context entries in a request.'),
   maxContextBytes: z.natural().default(131_072).description('JSON of all context entries.'),
   maxTools: z.natural().default(32).description('Browser Tools in a request.'),
@@ -84,9 +95,12 @@ export const Config: z<ConfigInput, Config> = z.object({
   maxThreads: z.natural().default(100).description('Live threads.'),
   threadIdleMs: z.natural().default(1_800_000).description('Idle time after which a thread is released.'),
   frontendToolTimeoutMs: z.natural().default(300_000).description('Longest wait for a browser Tool result.'),
+  humanInteractionTimeoutMs: z.natural().default(300_000).description('Longest wait for an answer to a question or an approval.'),
+  maxPendingInterrupts: z.natural().default(16).description('Questions and approvals of a thread that may wait at once.'),
   maxRunEvents: z.natural().default(4096).description('Events that a run retains.'),
   maxRunEventBytes: z.natural().default(2_097_152).description('Bytes that a run retains.'),
   maxRunsPerThread: z.natural().default(32).description('Retained runs of a thread, and requests that may wait for it.'),
+  reconnectGraceMs: z.natural().default(0).description('How long a run that nobody reads any more goes on.'),
   flushIntervalMs: z.natural().default(8).description('Least time between two writes of deltas of one stream.'),
   keepAliveMs: z.natural().default(15_000).description('Silence after which a comment frame is sent.'),
   toolSchemas: z.union([z.const('strict'), z.const('normalize')]).default('normalize').description('Treatment of browser Tool schemas outside DSH\'s subset.'),

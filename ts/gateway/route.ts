@@ -36,7 +36,7 @@ export function createHandler(driver: GatewayDriver, options: RouteOptions): (re
     })
     if (verdict.error !== undefined) {
       // The body is not wanted: the connection ends with the answer, so that nobody has to send it.
-      sendError(res, verdict.error, { connection: 'close', ...verdict.error.status === 405 ? { allow: 'POST' } : {} })
+      sendError(res, verdict.error, { connection: 'close', ...verdict.allow === undefined ? {} : { allow: verdict.allow } })
       return
     }
     const body = await readBody(req, native.maxRequestBytes)
