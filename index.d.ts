@@ -39,6 +39,22 @@ export declare class BrowserToolSet {
  * it gives -1, 4 = call `driveNext()` in a later turn of the event loop, 8 = set a timer to `nextTimeout()`.
  */
 export declare class NativeGateway {
+  /** A client wants to upload a file. `tenant` and `user` are those of `checkHead`. */
+  upload(tenant: string, user: string, upload: UploadRequest, stores: HostStores): ErrandVerdict
+  /**
+   * The answer to an upload that the Host has stored: an AG-UI content part, as JSON.
+   *
+   * @throws When the reference is no JSON.
+   */
+  uploaded(tenant: string, user: string, upload: UploadRequest, file: HostFile): string
+  /** A client wants a declared file. `tenant` and `user` are those of `checkHead`. */
+  deliverable(tenant: string, user: string, deliverable: DeliverableRequest): ErrandVerdict
+  /** An errand is over, or its client left. `kept`: its agent keeps something that is lost with it. */
+  errandOver(errand: number, end: 'kept' | 'over'): number
+  /** Nothing is stored of a thread that was to be opened as it was stored. */
+  unknown(thread: number): number
+  /** The answer where a file cannot be had or taken: a code of the gateway's by its name, or any other. */
+  fileRefusal(code: string): HttpError
   /**
    * @param config - the configuration as JSON, with the document's field names.
    * @throws An `Error` with `code` `INVALID_CONFIG` that names the first bad field.
@@ -440,18 +456,80 @@ export declare function createPresentationMachine(options: string): Presentation
 /** The provider's end; `limits` and `supports` are JSON. */
 export declare function createPresentationProviderLink(limits: string, participant: string, supports: string): PresentationLink
 
+/** Names a declared file of a thread. */
+export interface DeliverableRequest {
+  /** The thread. */
+  threadId: string
+  /** Position of the declaration in the session log. */
+  eventSeq: number
+  /** Which of its files. */
+  index: number
+}
+
+/** What becomes of a request that needs a thread's agent and is no run. */
+export interface ErrandVerdict {
+  /** The answer, where it is refused at once. */
+  error?: HttpError
+  /** Where the Host shall keep an upload. An image needs no agent, and there is no errand then. */
+  kind?: 'image' | 'file'
+  /** The errand; an `upload`, `readDeliverable` or `refuseErrand` effect names it. */
+  errand?: number
+  /** What to do next, see `NativeGateway`. */
+  todo: number
+}
+
+/** An uploaded file that its owner asks for. */
+export interface FileRequest {
+  /** Where the Host keeps it. */
+  kind: 'image' | 'file'
+  /** The Host's own reference, JSON. */
+  reference: string
+  /** Size in bytes. */
+  size: number
+  /** Media type. */
+  mediaType: string
+  /** Value of `content-disposition`. */
+  disposition: string
+}
+
 /** What the head of a request allows: either `error`, or `route` for `tenant` and `user`. */
 export interface HeadVerdict {
   /** The answer, where the request is refused. */
   error?: HttpError
   /** The `allow` header of that answer, where it needs one. */
   allow?: string
-  /** The resource: `run` takes a body for `request`. */
-  route?: 'run'
+  /** The resource: `run` takes a body for `request`; the others have the member of their name. */
+  route?: 'run' | 'upload' | 'file' | 'deliverable'
   /** The tenant that the trusted header names. */
   tenant?: string
   /** The user that the trusted header names. */
   user?: string
+  /** The file that is announced. */
+  upload?: UploadRequest
+  /** The file that is asked for. */
+  file?: FileRequest
+  /** The declared file that is asked for. */
+  deliverable?: DeliverableRequest
+}
+
+/** A file that the Host has stored. */
+export interface HostFile {
+  /** Where. */
+  kind: 'image' | 'file'
+  /** The Host's own reference, JSON. */
+  reference: string
+  /** Names the upload until it is sent. */
+  receipt?: string
+  /** SHA-256 of the bytes, in hex. */
+  sha256: string
+}
+
+/** What the Host can hold at this moment. */
+export interface HostStores {
+  /** Largest image in bytes, where it has an image store. */
+  maxImageBytes?: number
+  /** Whether it holds files of any type. */
+  files: 'present' | 'missing'
 }
 
 /** An HTTP answer that is decided without a stream. */
@@ -530,6 +608,10 @@ export interface RequestHead {
   contentType?: string
   /** Value of `content-length`. */
   contentLength?: string
+  /** Raw query, without its question mark. */
+  query: string
+  /** Values of `x-file-name`. */
+  fileName: Array<string>
 }
 
 /** What becomes of a request: either `error`, or the handle of its response. */
@@ -550,6 +632,18 @@ export declare function revealPresentationText(text: string, shownAs: Presentati
  * where that provably accepts the same arguments and refuses it otherwise.
  */
 export type ToolSchemas = 'strict' | 'normalize'
+
+/** A file that a client announces. */
+export interface UploadRequest {
+  /** The thread. */
+  threadId: string
+  /** Name for people. */
+  name: string
+  /** Media type without parameters. */
+  mediaType: string
+  /** Exact size in bytes. */
+  length: number
+}
 
 /** Validates the JSON of a descriptor. */
 export declare function validatePresentationDescriptor(text: string): void

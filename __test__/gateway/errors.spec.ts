@@ -35,7 +35,7 @@ const HEAD: readonly Case[] = [
   ...['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'].map(method => ({
     name: `method ${method}`, options: { method }, status: 405, code: 'METHOD_NOT_ALLOWED', message: 'this route takes POST',
   })),
-  ...['/threads', '/threads/thread-1/files', '/x', '//'].map(rest => ({
+  ...['/threads', '/threads/thread-1', '/x', '//'].map(rest => ({
     name: `path ${rest}`, options: { rest }, status: 404, code: 'NOT_FOUND', message: 'no such route',
   })),
   ...([

@@ -330,7 +330,7 @@ export class TestGateway {
 }
 
 /** The service behind the proxy that a context hands out. */
-function original<T extends object>(service: T): T {
+export function original<T extends object>(service: T): T {
   return (service as { [key: symbol]: T })[Symbol.for('cordis.original')] ?? service
 }
 

@@ -57,6 +57,10 @@ export interface TestHost {
   readonly home: string
   /** The plugin that drives agents; unloading it disposes them all. */
   readonly loop: Fiber
+  /** The plugin that is the file system. */
+  readonly fs: Fiber
+  /** The plugin that is the store of images. */
+  readonly attachments: Fiber
   /** The plugin that serves HTTP. */
   readonly webServer: Fiber
   /** Where its web server listens, without a trailing slash. */
@@ -119,8 +123,8 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
   const loop = await ctx.plugin(AgentLoop, { agents: [] } as never)
   await ctx.plugin(UserQuestionService)
   await ctx.plugin(ApprovalService, { policy: 'ask' })
-  await ctx.plugin(LocalAttachmentStore, { dshHome: home } as never)
-  await ctx.plugin(LocalFileSystem, { cwd: home } as never)
+  const attachments = await ctx.plugin(LocalAttachmentStore, { dshHome: home } as never)
+  const fs = await ctx.plugin(LocalFileSystem, { cwd: home } as never)
   if (presets !== 'none') {
     const root = join(home, 'presets')
     writePresets(root, presets)
@@ -136,6 +140,8 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
     adapter,
     home,
     loop,
+    fs,
+    attachments,
     webServer,
     url: `http://127.0.0.1:${ctx.webServer.port}`,
     dispose: () => disposed ??= (async () => {

@@ -39,6 +39,7 @@ export interface WireEvent {
   readonly parentMessageId?: string
   readonly delta?: string
   readonly content?: string
+  readonly activityType?: string
   readonly messages?: readonly WireMessage[]
   readonly snapshot?: unknown
   readonly name?: string

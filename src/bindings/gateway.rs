@@ -8,6 +8,7 @@ use std::time::Instant;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
+use super::files::{DeliverableRequest, FileRequest, UploadRequest};
 use super::hot;
 use crate::agui::surrogate::replace_lone_surrogates;
 use crate::gateway::{
@@ -27,13 +28,13 @@ impl Todo {
 
 /// The machine and what stands beside it.
 pub(super) struct Shared {
-    config: Config,
+    pub(super) config: Config,
     secret: Secret,
     state: Mutex<State>,
 }
 
-struct State {
-    gateway: Gateway,
+pub(super) struct State {
+    pub(super) gateway: Gateway,
     /// The deadline that the driver's timer is set to.
     armed: Option<Instant>,
     /// The head of the response that was polled last, where it is an error.
@@ -53,14 +54,14 @@ impl Shared {
         state.todo()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // A panic inside the machine has been reported as an error; what is left is still the best answer there is.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    fn todo(&self) -> u32 {
+    pub(super) fn todo(&self) -> u32 {
         let next = self.gateway.poll_timeout();
         let earlier = next.is_some_and(|next| self.armed.is_none_or(|armed| next < armed));
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };
@@ -91,18 +92,25 @@ impl From<&GatewayError> for HttpError {
 
 /// What the head of a request allows: either `error`, or `route` for `tenant` and `user`.
 #[napi(object)]
+#[derive(Default)]
 pub struct HeadVerdict {
     /// The answer, where the request is refused.
     pub error: Option<HttpError>,
     /// The `allow` header of that answer, where it needs one.
     pub allow: Option<String>,
-    /// The resource: `run` takes a body for `request`.
-    #[napi(ts_type = "'run'")]
+    /// The resource: `run` takes a body for `request`; the others have the member of their name.
+    #[napi(ts_type = "'run' | 'upload' | 'file' | 'deliverable'")]
     pub route: Option<String>,
     /// The tenant that the trusted header names.
     pub tenant: Option<String>,
     /// The user that the trusted header names.
     pub user: Option<String>,
+    /// The file that is announced.
+    pub upload: Option<UploadRequest>,
+    /// The file that is asked for.
+    pub file: Option<FileRequest>,
+    /// The declared file that is asked for.
+    pub deliverable: Option<DeliverableRequest>,
 }
 
 /// What becomes of a request: either `error`, or the handle of its response.
@@ -133,6 +141,10 @@ pub struct RequestHead {
     pub content_type: Option<String>,
     /// Value of `content-length`.
     pub content_length: Option<String>,
+    /// Raw query, without its question mark.
+    pub query: String,
+    /// Values of `x-file-name`.
+    pub file_name: Vec<String>,
 }
 
 /// The gateway's core. A driver tells it what happened, and carries out what it asks.
@@ -141,7 +153,7 @@ pub struct RequestHead {
 /// it gives -1, 4 = call `driveNext()` in a later turn of the event loop, 8 = set a timer to `nextTimeout()`.
 #[napi]
 pub struct NativeGateway {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 #[napi]
@@ -190,27 +202,39 @@ impl NativeGateway {
                 user: &head.user,
                 content_type: head.content_type.as_deref(),
                 content_length: head.content_length.as_deref(),
+                query: &head.query,
+                file_name: &head.file_name,
             },
         );
         match verdict {
-            Ok(Verdict { principal, route }) => HeadVerdict {
-                error: None,
-                allow: None,
-                route: Some(
-                    match route {
-                        Route::Run => "run",
+            Ok(Verdict { principal, route }) => {
+                let mut verdict = HeadVerdict {
+                    tenant: Some(principal.tenant),
+                    user: Some(principal.user),
+                    ..HeadVerdict::default()
+                };
+                let name = match route {
+                    Route::Run => "run",
+                    Route::Upload(upload) => {
+                        verdict.upload = Some(upload.into());
+                        "upload"
                     }
-                    .into(),
-                ),
-                tenant: Some(principal.tenant),
-                user: Some(principal.user),
-            },
+                    Route::File(file) => {
+                        verdict.file = Some(file.into());
+                        "file"
+                    }
+                    Route::Deliverable(deliverable) => {
+                        verdict.deliverable = Some(deliverable.into());
+                        "deliverable"
+                    }
+                };
+                verdict.route = Some(name.into());
+                verdict
+            }
             Err(refusal) => HeadVerdict {
                 error: Some((&refusal.error).into()),
                 allow: refusal.allow.map(Into::into),
-                route: None,
-                tenant: None,
-                user: None,
+                ..HeadVerdict::default()
             },
         }
     }

@@ -12,7 +12,7 @@ use super::plan::{NewResult, NewUser, Plan, WorkPlan, plan};
 use super::request::Request;
 use super::run::{Answer, Peer, Run, RunRecord, Stage, Work};
 use super::seen::Seen;
-use super::thread::Phase;
+use super::thread::{OpenMode, Phase};
 use crate::agui::{Event, Json};
 use crate::tools::Catalogue;
 
@@ -49,7 +49,7 @@ impl Gateway {
         }
         let thread = match known {
             Some(thread) => thread,
-            None => self.open_thread(now, key)?,
+            None => self.open_thread(now, key, OpenMode::Any)?,
         };
         let run = self.new_run(thread, request, digest);
         match self.decide(now, thread, run, body, request) {
@@ -277,7 +277,7 @@ impl Gateway {
     }
 
     /// Writes what every run begins with: `RUN_STARTED`, the shared state, the history with what was just accepted,
-    /// and the cards of settled calls.
+    /// the cards of settled calls, and the deliverables.
     fn open_record(
         &mut self,
         thread_id: ThreadId,
@@ -304,8 +304,9 @@ impl Gateway {
             .pending()
             .chain(unaccepted.iter().map(String::as_str));
         run.record.pieces(thread.transcript.snapshot(pending));
-        for card in thread.transcript.cards().settled() {
-            run.record.json(Arc::clone(card));
+        let cards = thread.transcript.cards().settled();
+        for event in cards.iter().chain(thread.deliverables.events()) {
+            run.record.json(Arc::clone(event));
         }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::signed_url::UrlKey;
+
 /// Longest JSON of an event without ids, code or message: the envelope of opening and terminal events.
 const MANDATORY_ENVELOPE_BYTES: u64 = 256;
 /// Ids in the mandatory opening and terminal events: thread, run and parent run, then thread and run again.
@@ -102,6 +104,8 @@ impl Default for RawConfig {
 pub struct Config {
     /// Route base, absolute, without a trailing slash.
     pub path: String,
+    /// Signs the URLs of uploaded files (G16).
+    pub url_key: UrlKey,
     /// Name of the header that carries the tenant, lower case.
     pub tenant_header: String,
     /// Name of the header that carries the user, lower case.
@@ -243,7 +247,8 @@ impl Config {
                 format!("must hold the opening and terminal events ({mandatory} bytes)"),
             ));
         }
-        Ok((raw.resolve(), secret))
+        let url_key = UrlKey::derive(&secret);
+        Ok((raw.resolve(url_key), secret))
     }
 }
 
@@ -309,10 +314,11 @@ impl RawConfig {
         ]
     }
 
-    fn resolve(self) -> Config {
+    fn resolve(self, url_key: UrlKey) -> Config {
         let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         Config {
             path: self.path,
+            url_key,
             tenant_header: self.tenant_header,
             user_header: self.user_header,
             request: RequestLimits {

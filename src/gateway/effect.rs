@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::ids::{ThreadId, Token};
+use super::ids::{ErrandId, ThreadId, Token};
+use super::thread::OpenMode;
 
 /// One effect. As JSON it is `{"type": ..., ...}` with camelCase members.
 #[derive(Debug, Serialize)]
@@ -26,6 +27,8 @@ pub enum Effect {
         user_id: String,
         /// The client's thread id.
         thread_id: String,
+        /// Whether a new session may begin; where it may not and there is none, `Gateway::handle_unknown` is called.
+        mode: OpenMode,
     },
     /// Dispose the agent, then call `Gateway::handle_closed`.
     Close {
@@ -54,6 +57,35 @@ pub enum Effect {
     Cancel {
         /// The thread.
         thread: ThreadId,
+    },
+    /// Stage an upload with the thread's agent, then call `Gateway::handle_errand_over`.
+    Upload {
+        /// The upload.
+        errand: ErrandId,
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// Read a declared file through the agent's own file system, then call `Gateway::handle_errand_over`.
+    ReadDeliverable {
+        /// The download.
+        errand: ErrandId,
+        /// The thread.
+        thread: ThreadId,
+        /// The declared path.
+        path: String,
+        /// Largest file to read.
+        max_bytes: u64,
+        /// Value of `content-disposition`.
+        disposition: String,
+    },
+    /// Break an errand off, and answer its client if that has no answer yet. The machine knows it no more.
+    RefuseErrand {
+        /// The errand.
+        errand: ErrandId,
+        /// HTTP status.
+        status: u16,
+        /// `{"code","message"}` as JSON.
+        body: String,
     },
     /// Settle a Tool body that waits.
     Settle {
@@ -141,6 +173,12 @@ pub enum CallDecision {
 }
 
 impl Serialize for ThreadId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(self.0)
+    }
+}
+
+impl Serialize for ErrandId {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u32(self.0)
     }

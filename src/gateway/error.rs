@@ -110,7 +110,7 @@ codes! {
     AgentNotAvailable = "AGENT_NOT_AVAILABLE", 410;
     /// An upload does not announce its length.
     LengthRequired = "LENGTH_REQUIRED", 411;
-    /// The body is not `application/json`.
+    /// The body is not `application/json`, or an upload is not the image that it says.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
     /// The body is larger than `maxRequestBytes`.
     RequestTooLarge = "REQUEST_TOO_LARGE", 413;

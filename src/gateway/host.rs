@@ -14,7 +14,7 @@ use crate::agui::{Event, Json};
 use crate::projection::{
     AssistantView, BrowserSide, Change, FrontendResult, SettledView, StartedView,
 };
-use crate::session::{Record, SessionEvent, TurnEnd, parse_record};
+use crate::session::{Presented, Record, SessionEvent, TurnEnd, parse_record};
 use crate::tools::Catalogue;
 
 /// The browser's side of a thread's calls, as the projection asks for it.
@@ -43,6 +43,10 @@ impl Gateway {
     }
 
     pub(super) fn apply_record(&mut self, now: Instant, thread_id: ThreadId, record: Record) {
+        let record = match record.event {
+            SessionEvent::Presented(presented) => return self.presented(now, thread_id, presented),
+            event => Record { event, ..record },
+        };
         match &record.event {
             SessionEvent::TurnStart { turn } => return self.turn_started(thread_id, *turn),
             SessionEvent::TurnEnd { reason, .. } => {
@@ -68,6 +72,14 @@ impl Gateway {
             Change::CallSettled(view) => self.call_settled(now, thread_id, view),
             Change::Nothing => {}
         }
+    }
+
+    fn presented(&mut self, now: Instant, thread_id: ThreadId, presented: Presented) {
+        let Some(thread) = live(&mut self.threads, thread_id) else {
+            return;
+        };
+        let event = thread.deliverables.present(presented);
+        self.show(now, thread_id, |run| run.record.json(event));
     }
 
     fn turn_started(&mut self, thread_id: ThreadId, started: u64) {

@@ -1,12 +1,13 @@
 //! Everything about a request that can be said before its body is read (spec: gateway, HTTP 与 run 语义; G3, G4).
 //!
-//! Order: route, method, credentials, identity, media type, announced size.
+//! Order: route, method, credentials, identity, then the route's own: of a run, media type and announced size.
 
 use super::auth::Secret;
 use super::config::Config;
 use super::error::{Code, GatewayError};
+use super::files::{FileGrant, UploadHead};
 use super::ids::{Principal, is_identity};
-use super::route::Route;
+use super::route::{self, DeliverableHead, Path, Route};
 
 /// The head of an HTTP request. Header values come one by one, as the client sent them.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +16,8 @@ pub struct Head<'a> {
     pub method: &'a str,
     /// Raw path behind the route base: empty for the run endpoint itself.
     pub rest: &'a str,
+    /// Raw query, without its question mark.
+    pub query: &'a str,
     /// Values of `authorization`.
     pub authorization: &'a [String],
     /// Values of the tenant header.
@@ -25,6 +28,8 @@ pub struct Head<'a> {
     pub content_type: Option<&'a str>,
     /// Value of `content-length`.
     pub content_length: Option<&'a str>,
+    /// Values of `x-file-name`.
+    pub file_name: &'a [String],
 }
 
 /// Who asks, and for what. A run's body may be read, up to `maxRequestBytes`.
@@ -60,8 +65,8 @@ pub fn check_head(
     secret: &Secret,
     head: &Head<'_>,
 ) -> Result<Verdict, HeadRefusal> {
-    let route = Route::parse(head.rest)?;
-    let method = route.method();
+    let path = Path::parse(head.rest)?;
+    let method = path.method();
     if head.method != method {
         let error = GatewayError::new(Code::MethodNotAllowed, format!("this route takes {method}"));
         return Err(HeadRefusal {
@@ -70,9 +75,31 @@ pub fn check_head(
         });
     }
     let principal = authenticate(config, secret, head)?;
-    match route {
-        Route::Run => check_run(config, head)?,
-    }
+    let route = match path {
+        Path::Run => {
+            check_run(config, head)?;
+            Route::Run
+        }
+        Path::Upload { thread } => {
+            let thread_id = route::thread_id(config, thread)?;
+            Route::Upload(UploadHead::check(config, thread_id, head)?)
+        }
+        Path::File { thread, file } => {
+            let thread_id = route::thread_id(config, thread)?;
+            Route::File(FileGrant::check(
+                config, &principal, thread_id, file, head.query,
+            )?)
+        }
+        Path::Deliverable {
+            thread,
+            event_seq,
+            index,
+        } => Route::Deliverable(DeliverableHead {
+            thread_id: route::thread_id(config, thread)?,
+            event_seq: route::number(event_seq)?,
+            index: route::number(index)?,
+        }),
+    };
     Ok(Verdict { principal, route })
 }
 

@@ -12,6 +12,10 @@ pub struct ReaderId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u32);
 
+/// Names an errand towards the driver. Never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ErrandId(pub u32);
+
 /// Names a run inside the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct RunKey(pub(super) u32);

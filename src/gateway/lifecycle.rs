@@ -8,7 +8,7 @@ use super::effect::Effect;
 use super::error::{Code, GatewayError};
 use super::ids::{ThreadId, ThreadKey};
 use super::run::Stage;
-use super::thread::{Phase, Thread};
+use super::thread::{OpenMode, Phase, Thread};
 use super::timer::Timer;
 use crate::session::parse_history;
 
@@ -18,6 +18,7 @@ impl Gateway {
         &mut self,
         now: Instant,
         key: ThreadKey,
+        mode: OpenMode,
     ) -> Result<ThreadId, GatewayError> {
         if self.threads.len() >= self.config.max_threads {
             return Err(GatewayError::new(
@@ -25,23 +26,33 @@ impl Gateway {
                 format!("{} threads are live", self.threads.len()),
             ));
         }
-        Ok(self.open_unchecked(now, key))
+        Ok(self.open_unchecked(now, key, mode))
     }
 
-    fn open_unchecked(&mut self, now: Instant, key: ThreadKey) -> ThreadId {
+    fn open_unchecked(&mut self, now: Instant, key: ThreadKey, mode: OpenMode) -> ThreadId {
         let id = ThreadId(self.take_id());
+        self.by_key.insert(key.clone(), id);
+        let thread = Thread::new(key, &self.config.path);
+        self.threads.insert(id, thread);
+        self.push_open(id, mode);
+        self.opening += 1;
+        self.watch_drive(now);
+        id
+    }
+
+    /// Asks the Host for the agent of a thread.
+    pub(super) fn push_open(&mut self, thread_id: ThreadId, mode: OpenMode) {
+        let Some(Thread { key, .. }) = self.threads.get(&thread_id) else {
+            return;
+        };
         self.effects.push_back(Effect::Open {
-            thread: id,
+            thread: thread_id,
             session_id: key.session_id(),
             tenant_id: key.principal.tenant.clone(),
             user_id: key.principal.user.clone(),
             thread_id: key.thread_id.clone(),
+            mode,
         });
-        self.by_key.insert(key.clone(), id);
-        self.threads.insert(id, Thread::new(key));
-        self.opening += 1;
-        self.watch_drive(now);
-        id
     }
 
     /// The agent is there. `history` is its durable log so far, a JSON array of records.
@@ -82,6 +93,7 @@ impl Gateway {
         }
         // What a crash left in the agent's inbox was never answered for; its clients may send it again.
         self.effects.push_back(Effect::Cancel { thread: thread_id });
+        self.begin_errands(now, thread_id);
         self.pump(now, thread_id);
         self.close_if_unused(now, thread_id);
     }
@@ -109,9 +121,10 @@ impl Gateway {
             return;
         }
         let waiting = std::mem::take(&mut thread.queue);
+        let errands = std::mem::take(&mut thread.errands);
         let key = thread.key.clone();
         self.forget(thread_id);
-        if waiting.is_empty() {
+        if waiting.is_empty() && errands.is_empty() {
             return;
         }
         if self.shut_down {
@@ -121,7 +134,9 @@ impl Gateway {
             return;
         }
         // Requests that came while the agent was going wait for its next life.
-        let next = self.open_unchecked(now, key);
+        let mode = self.next_open_mode(&errands, !waiting.is_empty());
+        let next = self.open_unchecked(now, key, mode);
+        self.move_errands(errands, next);
         for run in &waiting {
             if let Some(run) = self.runs.get_mut(run) {
                 run.thread = next;
@@ -195,6 +210,7 @@ impl Gateway {
         for run in waiting {
             self.reject(now, run, error.clone());
         }
+        self.refuse_errands(thread_id, error);
         if let Some(run) = driver {
             self.fail(now, run, error);
         }
@@ -226,11 +242,11 @@ impl Gateway {
     }
 
     /// A thread that was opened for a request that was then refused, or whose client left, is let go at once.
-    fn close_if_unused(&mut self, now: Instant, thread_id: ThreadId) {
+    pub(super) fn close_if_unused(&mut self, now: Instant, thread_id: ThreadId) {
         let unused = self
             .threads
             .get(&thread_id)
-            .is_some_and(|thread| thread.is_quiet() && thread.ledger.is_empty());
+            .is_some_and(|thread| thread.is_quiet() && thread.ledger.is_empty() && !thread.kept);
         if unused {
             self.close(now, thread_id, &not_available());
         }

@@ -15,6 +15,7 @@
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
 //! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
 //! `park` (when a turn waits for the browser), `end` (how a run ends), `lifecycle` (opening, idling, closing),
+//! `errands` (what uploads and downloads want of an agent), `files` and `signed_url` (what they may),
 //! `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
 
 mod admit;
@@ -27,7 +28,9 @@ mod digest;
 mod drive;
 mod effect;
 mod end;
+mod errands;
 mod error;
+mod files;
 mod host;
 mod http;
 mod ids;
@@ -42,6 +45,7 @@ mod route;
 mod run;
 mod run_log;
 mod seen;
+mod signed_url;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -58,15 +62,20 @@ pub use drive::ToolSync;
 pub use effect::{
     CallDecision, CallOutcome, Effect, HostMessage, MessageSource, TextPart, ToolEffect,
 };
+pub use errands::{Errand, ErrandEnd};
 pub use error::{Code, GatewayError};
+pub use files::{FileGrant, FileStore, StoredFile, Stores, UploadHead, refusal};
 pub use host::AgentStatus;
 pub use http::{Head, HeadRefusal, Verdict, check_head};
-pub use ids::{Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
+pub use ids::{ErrandId, Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
 pub use output::{Ready, ResponseHead};
 pub use request::Request;
-pub use route::Route;
+pub use route::{DeliverableHead, Route};
+pub use signed_url::FileKind;
+pub use thread::OpenMode;
 
 use digest::DigestKey;
+use errands::ErrandState;
 use ids::RunKey;
 use output::Reader;
 use run::Run;
@@ -82,6 +91,7 @@ pub struct Gateway {
     by_key: HashMap<ThreadKey, ThreadId>,
     runs: HashMap<RunKey, Run>,
     readers: HashMap<ReaderId, Reader>,
+    errands: HashMap<ErrandId, ErrandState>,
     effects: VecDeque<Effect>,
     ready: VecDeque<ReaderId>,
     drive: VecDeque<RunKey>,
@@ -106,6 +116,7 @@ impl Gateway {
             by_key: HashMap::new(),
             runs: HashMap::new(),
             readers: HashMap::new(),
+            errands: HashMap::new(),
             effects: VecDeque::new(),
             ready: VecDeque::new(),
             drive: VecDeque::new(),
@@ -188,6 +199,7 @@ impl Gateway {
         assert_eq!(self.threads.len() + self.by_key.len(), 0, "threads");
         assert_eq!(self.readers.len(), 0, "readers");
         assert_eq!(self.runs.len(), 0, "runs");
+        assert_eq!(self.errands.len(), 0, "errands");
         assert_eq!(self.effects.len(), 0, "effects");
         assert_eq!(self.opening, 0, "opening");
         assert_eq!(self.timers.next(), None, "timers");

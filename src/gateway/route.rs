@@ -1,31 +1,195 @@
 //! Which resource of the gateway a path names (spec: gateway, HTTP 与 run 语义).
 
-use super::error::{Code, GatewayError};
+use percent_encoding::percent_decode_str;
 
-/// A resource behind the route base.
+use super::config::Config;
+use super::error::{Code, GatewayError};
+use super::files::{FileGrant, UploadHead};
+use super::ids::is_identity;
+
+/// A resource behind the route base, with what a valid head says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// The run endpoint.
     Run,
+    /// The files of a thread: takes a new one.
+    Upload(UploadHead),
+    /// An uploaded file.
+    File(FileGrant),
+    /// A declared deliverable.
+    Deliverable(DeliverableHead),
 }
 
-impl Route {
+/// Names a declared file of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliverableHead {
+    /// The thread.
+    pub thread_id: String,
+    /// Position of the declaration in the session log.
+    pub event_seq: u64,
+    /// Which of its files.
+    pub index: u64,
+}
+
+/// A path of the gateway, its segments as they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Path<'a> {
+    Run,
+    Upload {
+        thread: &'a str,
+    },
+    File {
+        thread: &'a str,
+        file: &'a str,
+    },
+    Deliverable {
+        thread: &'a str,
+        event_seq: &'a str,
+        index: &'a str,
+    },
+}
+
+impl<'a> Path<'a> {
     /// Reads the raw path behind the route base, without its query.
     ///
     /// # Errors
     /// `NOT_FOUND` for a path that names nothing.
-    pub(super) fn parse(rest: &str) -> Result<Self, GatewayError> {
-        match rest {
-            "" | "/" => Ok(Self::Run),
+    pub(super) fn parse(rest: &'a str) -> Result<Self, GatewayError> {
+        let segments: Vec<&str> = rest.split('/').collect();
+        match *segments {
+            [""] | ["", ""] => Ok(Self::Run),
+            ["", "threads", thread, "files"] => Ok(Self::Upload { thread }),
+            ["", "threads", thread, "files", file] if !file.is_empty() => {
+                Ok(Self::File { thread, file })
+            }
+            [
+                "",
+                "threads",
+                thread,
+                "deliverables",
+                event_seq,
+                "files",
+                index,
+            ] => Ok(Self::Deliverable {
+                thread,
+                event_seq,
+                index,
+            }),
             _ => Err(GatewayError::new(Code::NotFound, "no such route")),
         }
     }
 
     /// The method that it takes.
-    #[must_use]
-    pub const fn method(&self) -> &'static str {
+    pub(super) const fn method(&self) -> &'static str {
         match self {
-            Self::Run => "POST",
+            Self::Run | Self::Upload { .. } => "POST",
+            Self::File { .. } | Self::Deliverable { .. } => "GET",
+        }
+    }
+}
+
+/// The thread that a segment names.
+///
+/// # Errors
+/// `INVALID_IDENTITY` where it is no thread id.
+pub(super) fn thread_id(config: &Config, segment: &str) -> Result<String, GatewayError> {
+    let max = config.request.identity_bytes;
+    decode(segment)
+        .filter(|id| is_identity(id, max))
+        .ok_or_else(|| {
+            GatewayError::new(
+                Code::InvalidIdentity,
+                format!(
+                    "the thread id must match [A-Za-z0-9][A-Za-z0-9._:-]* in at most {max} bytes"
+                ),
+            )
+        })
+}
+
+/// A percent-encoded segment as text; `None` where it is not UTF-8.
+pub(super) fn decode(segment: &str) -> Option<String> {
+    let decoded = percent_decode_str(segment).decode_utf8().ok()?;
+    Some(decoded.into_owned())
+}
+
+/// A number of a deliverable's path. What is no number, or too large for one, names no file.
+pub(super) fn number(segment: &str) -> Result<u64, GatewayError> {
+    Some(segment)
+        .filter(|segment| segment.bytes().all(|byte| byte.is_ascii_digit()))
+        .and_then(|segment| segment.parse().ok())
+        .ok_or_else(super::errands::file_not_found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn paths_name_their_resource() {
+        assert_eq!(Path::parse(""), Ok(Path::Run));
+        assert_eq!(Path::parse("/"), Ok(Path::Run));
+        assert_eq!(
+            Path::parse("/threads/t/files"),
+            Ok(Path::Upload { thread: "t" })
+        );
+        assert_eq!(
+            Path::parse("/threads/t/files/x%2Fy"),
+            Ok(Path::File {
+                thread: "t",
+                file: "x%2Fy"
+            })
+        );
+        assert_eq!(
+            Path::parse("/threads/t/deliverables/40/files/0"),
+            Ok(Path::Deliverable {
+                thread: "t",
+                event_seq: "40",
+                index: "0"
+            })
+        );
+        for nothing in [
+            "/x",
+            "//",
+            "/threads",
+            "/threads/t",
+            "/threads/t/files/",
+            "/threads/t/files/a/b",
+            "/threads/t/deliverables/1",
+            "/threads/t/deliverables/1/files",
+            "/threads/t/deliverables/1/files/0/",
+            "x/threads/t/files",
+        ] {
+            assert_eq!(Path::parse(nothing).unwrap_err().code, Code::NotFound);
+        }
+    }
+
+    #[test]
+    fn a_thread_is_decoded_and_held_against_the_grammar() {
+        let (config, _) = Config::parse(r#"{"sharedSecret":"0123456789abcdef"}"#).unwrap();
+        assert_eq!(thread_id(&config, "a%3Ab").unwrap(), "a:b");
+        assert_eq!(thread_id(&config, "a:b").unwrap(), "a:b");
+        for bad in [
+            "",
+            "%",
+            "%2",
+            "a%20b",
+            "%ff",
+            "..",
+            "a%2Fb",
+            &"x".repeat(257),
+        ] {
+            let refused = thread_id(&config, bad).unwrap_err();
+            assert_eq!(refused.code, Code::InvalidIdentity, "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_digits_that_fit() {
+        assert_eq!(number("0"), Ok(0));
+        assert_eq!(number("18446744073709551615"), Ok(u64::MAX));
+        for bad in ["", "-1", "+1", "1.0", "0x1", "18446744073709551616"] {
+            assert_eq!(number(bad).unwrap_err().code, Code::FileNotFound, "{bad}");
         }
     }
 }

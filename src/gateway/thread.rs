@@ -4,10 +4,10 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use super::calls::BrowserCalls;
-use super::ids::{RunKey, ThreadId, ThreadKey};
+use super::ids::{ErrandId, RunKey, ThreadId, ThreadKey};
 use super::seen::Seen;
 use super::state::SharedState;
-use crate::projection::Transcript;
+use crate::projection::{Deliverables, Transcript};
 use crate::tools::Catalogue;
 
 #[derive(Debug)]
@@ -22,6 +22,11 @@ pub(super) struct Thread {
     pub(super) driver: Option<RunKey>,
     pub(super) agent: AgentState,
     pub(super) transcript: Transcript,
+    pub(super) deliverables: Deliverables,
+    /// Requests that are no runs and want something of the agent.
+    pub(super) errands: Vec<ErrandId>,
+    /// Something lives in the agent only and outlives whoever brought it: the thread stays until it has been idle.
+    pub(super) kept: bool,
     pub(super) seen: Seen,
     pub(super) calls: BrowserCalls,
     /// The browser's Tools, as registered.
@@ -43,6 +48,16 @@ pub(super) enum Phase {
     Live,
     /// The agent is being disposed. Requests that come wait for the thread's next life.
     Closing,
+}
+
+/// How an agent is to be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OpenMode {
+    /// As it was stored, or a new one.
+    Any,
+    /// As it was stored, or not at all.
+    Stored,
 }
 
 /// The thread, while its agent is there: what an agent reports on its way out changes nothing any more.
@@ -104,8 +119,9 @@ impl AgentState {
 }
 
 impl Thread {
-    pub(super) fn new(key: ThreadKey) -> Self {
-        let transcript = Transcript::new(&key.session_id());
+    pub(super) fn new(key: ThreadKey, route_base: &str) -> Self {
+        let session_id = key.session_id();
+        let thread_url = format!("{route_base}/threads/{}", key.thread_id);
         Self {
             key,
             phase: Phase::Opening,
@@ -113,7 +129,10 @@ impl Thread {
             ledger: VecDeque::new(),
             driver: None,
             agent: AgentState::default(),
-            transcript,
+            transcript: Transcript::new(&session_id),
+            deliverables: Deliverables::new(&session_id, thread_url),
+            errands: Vec::new(),
+            kept: false,
             seen: Seen::default(),
             calls: BrowserCalls::default(),
             tools: Catalogue::default(),
@@ -145,6 +164,7 @@ impl Thread {
         self.phase == Phase::Live
             && self.driver.is_none()
             && self.queue.is_empty()
+            && self.errands.is_empty()
             && self.agent.is_idle()
     }
 }

@@ -5,6 +5,7 @@
 
 mod cards;
 mod change;
+mod deliverables;
 mod frontend_result;
 mod live;
 mod message;
@@ -13,6 +14,7 @@ mod wire;
 
 pub use cards::Cards;
 pub use change::{AssistantView, CallView, Change, SettledView, StartedView};
+pub use deliverables::Deliverables;
 pub use frontend_result::{BrowserSide, FrontendResult, frontend_result_meta};
 pub use live::{Emit, LiveStep};
 pub(crate) use message::{encode_result, encode_user};

@@ -40,13 +40,18 @@ struct Call {
     settled: bool,
 }
 
+/// Prefix of the ids that the projection of a session makes.
+pub(super) fn id_prefix(session_id: &str) -> String {
+    let tail = session_id.rsplit('-').next().unwrap_or_default();
+    tail.chars().take(12).collect()
+}
+
 impl Transcript {
     /// An empty history of the session named `session_id`.
     #[must_use]
     pub fn new(session_id: &str) -> Self {
-        let tail = session_id.rsplit('-').next().unwrap_or_default();
         Self {
-            prefix: tail.chars().take(12).collect(),
+            prefix: id_prefix(session_id),
             pieces: Vec::new(),
             tail: String::new(),
             calls: HashMap::new(),
@@ -101,6 +106,7 @@ impl Transcript {
             SessionEvent::TurnStart { .. }
             | SessionEvent::TurnEnd { .. }
             | SessionEvent::AssistantAttempt
+            | SessionEvent::Presented(_)
             | SessionEvent::Other => Change::Nothing,
         }
     }

@@ -4,8 +4,10 @@
 //! (`Gateway::handle_text` and its siblings).
 
 mod content;
+mod presented;
 mod record;
 
+pub use presented::{Presented, PresentedFile};
 pub use record::{
     AssistantMessage, Card, Record, RecordError, SessionEvent, ToolCall, ToolCallBlock, ToolResult,
     TurnEnd, UserMessage, parse_history, parse_record,

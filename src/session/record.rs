@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::content::{flatten_result, text_of};
+use super::presented::Presented;
 use crate::agui::surrogate::replace_lone_surrogates;
 
 /// One durable event with the card that the executing scope's presenter gave for it.
@@ -54,6 +55,8 @@ pub enum SessionEvent {
     ToolCall(ToolCall),
     /// A Tool call has its result.
     ToolResult(ToolResult),
+    /// Files were declared as deliverables.
+    Presented(Presented),
     /// Nothing that the projection reads.
     Other,
 }
@@ -252,6 +255,7 @@ impl Envelope<'_> {
                 let result: ToolResultData = serde_json::from_str(data)?;
                 SessionEvent::ToolResult(result.into_result(self.card()))
             }
+            "deliverables/presented" => SessionEvent::Presented(Presented::read(self.seq, data)?),
             _ => SessionEvent::Other,
         };
         Ok(Record {

@@ -5,9 +5,14 @@
  */
 
 import { NativeGateway } from '../native.ts'
-import type { AgentEvents, AgentHost, HostAgent, HostTool, HostToolCall, HostToolResult } from '../host/port.ts'
+import type { HttpError } from '../native.ts'
+import type { AgentEvents, AgentHost, HostAgent, HostFiles, HostStores, HostTool, HostToolCall, HostToolResult } from '../host/port.ts'
 import type { CallOutcome, Effect, ToolEffect } from './effects.ts'
+import { ErrandSet } from './errands.ts'
+import type { ErrandWork } from './errands.ts'
 import { ResponseSet } from './responses.ts'
+import { Refusal, TransferSet } from './transfer.ts'
+import type { Transfer } from './transfer.ts'
 
 /** Bits of what there is to do, as the native class documents them. */
 const EFFECTS = 1, READERS = 2, DRIVE = 4, TIMER = 8
@@ -46,6 +51,7 @@ interface ParkedCall {
 export class GatewayDriver {
   readonly native: NativeGateway
   readonly responses: ResponseSet
+  readonly transfers = new TransferSet()
   readonly #host: AgentHost
   readonly #open: OpenOptions
   readonly #logger: DriverLogger
@@ -53,6 +59,7 @@ export class GatewayDriver {
   readonly #threads = new Map<number, Thread>()
   readonly #identities = new WeakMap<object, ThreadIdentity>()
   readonly #parked = new Map<number, ParkedCall>()
+  readonly #errands = new ErrandSet()
   #nextToken = 1
   #scheduled = false
   #driving = false
@@ -78,6 +85,47 @@ export class GatewayDriver {
     return this.#identities.get(agent)
   }
 
+  /** What the Host can keep at this moment. */
+  get stores(): HostStores {
+    return this.#host.files?.stores ?? { files: 'missing' }
+  }
+
+  /** The Host's stores; a refusal where it has none. */
+  get files(): HostFiles {
+    if (this.#host.files === undefined) throw new Refusal(this.native.fileRefusal('HOST_SERVICE_MISSING'))
+    return this.#host.files
+  }
+
+  /** The live agent of a thread. */
+  agentOf(thread: number): HostAgent | undefined {
+    return this.#threads.get(thread)?.agent
+  }
+
+  /**
+   * Does something with the agent of a thread, which stays for as long.
+   *
+   * @throws What `work` throws, or the reason of the transfer's signal.
+   */
+  async onErrand<T>(errand: number, transfer: Transfer, work: (begun: ErrandWork) => Promise<T>): Promise<T> {
+    let end: 'kept' | 'over' = 'over'
+    try {
+      const begun = await this.#errands.begin(errand, transfer)
+      const result = await work(begun)
+      if (begun.type === 'upload') end = 'kept'
+      return result
+    } finally {
+      this.#errands.end(errand)
+      this.after(this.native.errandOver(errand, end))
+    }
+  }
+
+  /** The answer to a transfer that failed in the Host. */
+  answerTo(error: unknown): HttpError {
+    const answer = this.native.fileRefusal(codeOf(error))
+    if (answer.status === 500) this.#logger.warn(`a file could not be transferred (${codeOf(error) || nameOf(error)})`)
+    return answer
+  }
+
   /** Ends every run at once, disposes every agent, and resolves when nothing is left. */
   shutdown(): Promise<void> {
     return this.#stopped ??= this.#stop()
@@ -88,7 +136,9 @@ export class GatewayDriver {
     // At once: a Host that stops closes its sockets in the same breath, and every response has an end to write.
     this.native.shutdown()
     this.#drain()
+    const stopped = this.transfers.stop(this.native.fileRefusal('AGENT_NOT_AVAILABLE'))
     if (this.native.threadCount > 0) await drained
+    await stopped
     this.#drain()
     this.#timer?.clear()
   }
@@ -160,11 +210,14 @@ export class GatewayDriver {
       case 'deliver': this.#order(effect.thread, agent => { agent.deliver(effect.messages, effect.wake) }); break
       case 'cancel': this.#order(effect.thread, agent => { agent.cancel() }); break
       case 'settle': this.#settle(effect.token, effect.outcome); break
+      case 'upload':
+      case 'readDeliverable':
+      case 'refuseErrand': this.#errands.handle(effect); break
     }
   }
 
   async #openAgent(effect: Extract<Effect, { type: 'open' }>): Promise<void> {
-    const { thread: id, sessionId, tenantId, userId, threadId } = effect
+    const { thread: id, sessionId, tenantId, userId, threadId, mode } = effect
     const thread: Thread = { identity: { principal: { tenantId, userId }, threadId }, tools: new Map() }
     this.#threads.set(id, thread)
     try {
@@ -172,6 +225,7 @@ export class GatewayDriver {
       const request = {
         sessionId,
         workspace: this.#open.workspace(sessionId),
+        mode,
         ...preset === undefined ? {} : { preset },
       }
       const agent = await this.#host.open(request, this.#events(id, thread))
@@ -181,6 +235,11 @@ export class GatewayDriver {
     } catch (error) {
       this.#threads.delete(id)
       const code = codeOf(error)
+      if (code === 'SESSION_UNKNOWN') {
+        this.after(this.native.unknown(id))
+        this.#forgotten()
+        return
+      }
       this.#logger.warn(`agent of a thread could not be opened (${code || nameOf(error)})`)
       // An agent that is there and could not be taken over must not keep its session from the next attempt.
       await this.#dispose(thread)

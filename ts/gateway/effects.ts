@@ -8,11 +8,14 @@ import type { HostMessage } from '../host/port.ts'
 
 /** One effect. */
 export type Effect =
-  | { readonly type: 'open', readonly thread: number, readonly sessionId: string, readonly tenantId: string, readonly userId: string, readonly threadId: string }
+  | { readonly type: 'open', readonly thread: number, readonly sessionId: string, readonly tenantId: string, readonly userId: string, readonly threadId: string, readonly mode: 'any' | 'stored' }
   | { readonly type: 'close', readonly thread: number }
   | { readonly type: 'syncTools', readonly thread: number, readonly unregister: readonly string[], readonly register: readonly ToolEffect[] }
   | { readonly type: 'deliver', readonly thread: number, readonly messages: readonly HostMessage[], readonly wake: boolean }
   | { readonly type: 'cancel', readonly thread: number }
+  | { readonly type: 'upload', readonly errand: number, readonly thread: number }
+  | { readonly type: 'readDeliverable', readonly errand: number, readonly thread: number, readonly path: string, readonly maxBytes: number, readonly disposition: string }
+  | { readonly type: 'refuseErrand', readonly errand: number, readonly status: number, readonly body: string }
   | { readonly type: 'settle', readonly token: number, readonly outcome: CallOutcome }
 
 /** A Tool to register in the agent's own scope. */

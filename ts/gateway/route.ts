@@ -5,8 +5,12 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HeadVerdict } from '../native.ts'
+import { sendDeliverable, sendFile } from './downloads.ts'
 import type { GatewayDriver } from './driver.ts'
 import { sendError } from './responses.ts'
+import type { Transfer } from './transfer.ts'
+import { takeUpload } from './uploads.ts'
 
 /** Names of what the route needs of the configuration. */
 export interface RouteOptions {
@@ -16,27 +20,42 @@ export interface RouteOptions {
   readonly userHeader: string
 }
 
+/** Who asks, as the trusted headers say. */
+export interface Caller {
+  readonly tenant: string
+  readonly user: string
+}
+
 /**
  * Makes the handler of everything under `path`.
  *
  * @returns A handler that answers every request itself and never rejects.
  */
 export function createHandler(driver: GatewayDriver, options: RouteOptions): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
-  const { native, responses } = driver
+  const { native, responses, transfers } = driver
   return async (req, res) => {
     const values = req.headersDistinct
+    const { pathname, search } = new URL(req.url ?? '/', 'http://host')
     const verdict = native.checkHead({
       method: req.method ?? '',
-      rest: pathOf(req).slice(options.path.length),
+      rest: pathname.slice(options.path.length),
+      query: search.slice(1),
       authorization: (values['authorization'] ?? []).map(utf8),
       tenant: values[options.tenantHeader] ?? [],
       user: values[options.userHeader] ?? [],
+      fileName: values['x-file-name'] ?? [],
       ...req.headers['content-type'] === undefined ? {} : { contentType: req.headers['content-type'] },
       ...req.headers['content-length'] === undefined ? {} : { contentLength: req.headers['content-length'] },
     })
     if (verdict.error !== undefined) {
       // The body is not wanted: the connection ends with the answer, so that nobody has to send it.
       sendError(res, verdict.error, { connection: 'close', ...verdict.allow === undefined ? {} : { allow: verdict.allow } })
+      return
+    }
+    const caller = { tenant: verdict.tenant ?? '', user: verdict.user ?? '' }
+    const transfer = transferOf(driver, caller, verdict)
+    if (transfer !== undefined) {
+      await transfers.run(req, res, transfer, error => driver.answerTo(error))
       return
     }
     const body = await readBody(req, native.maxRequestBytes)
@@ -46,7 +65,7 @@ export function createHandler(driver: GatewayDriver, options: RouteOptions): (re
     }
     // The client left before it had sent its request.
     if (body === null || res.destroyed) return
-    const admitted = native.request(verdict.tenant ?? '', verdict.user ?? '', body)
+    const admitted = native.request(caller.tenant, caller.user, body)
     if (admitted.reader !== undefined) responses.add(admitted.reader, res)
     else if (admitted.error !== undefined) sendError(res, admitted.error)
     driver.after(admitted.todo)
@@ -58,8 +77,12 @@ function utf8(value: string): string {
   return Buffer.from(value, 'latin1').toString()
 }
 
-function pathOf(req: IncomingMessage): string {
-  return new URL(req.url ?? '/', 'http://host').pathname
+/** What a request for anything but a run does. */
+function transferOf(driver: GatewayDriver, caller: Caller, { upload, file, deliverable }: HeadVerdict): ((transfer: Transfer) => Promise<void>) | undefined {
+  if (upload !== undefined) return transfer => takeUpload(driver, caller, upload, transfer)
+  if (file !== undefined) return transfer => sendFile(driver, file, transfer)
+  if (deliverable !== undefined) return transfer => sendDeliverable(driver, caller, deliverable, transfer)
+  return undefined
 }
 
 /** The whole body; `undefined` when it is longer than `limit` bytes, `null` when the client left. */

@@ -13,10 +13,12 @@ import { AttemptReader } from './attempts.ts'
 import { CardReader } from './cards.ts'
 import { ASSISTANT_CHUNK, ASSISTANT_STREAM, findParentScope, readEvents } from './compat.ts'
 import type { AssistantFrame, ChunkData, LoggedEvent, ParentScope } from './compat.ts'
+import { readDeliverable } from './deliverables.ts'
 import { errorLabel, HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
+import { stageFile } from './files.ts'
 import { HeldReports, SILENCE } from './outlet.ts'
-import type { AgentEvents, HostAgent, HostMessage, HostTool } from './port.ts'
+import type { AgentEvents, HostAgent, HostMessage, HostTool, StoredFile } from './port.ts'
 import { encodeHistory, encodeRecord } from './records.ts'
 import { sameNames, toDefinition } from './tools.ts'
 import type { OwnTool, ToolCatalog } from './tools.ts'
@@ -146,6 +148,16 @@ export class DshAgent implements HostAgent {
 
   inheritedTools(): string[] {
     return [...this.#readInherited()]
+  }
+
+  async stageFile(file: { data: AsyncIterable<Uint8Array>, name: string, signal: AbortSignal }): Promise<StoredFile> {
+    if (this.#over) throw gone(this.agent.id)
+    return await stageFile(this.#around.ctx, this.agent.id, file)
+  }
+
+  async readDeliverable(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+    if (this.#over) throw gone(this.agent.id)
+    return await readDeliverable(this.#around.ctx, this.agent, { path, maxBytes, signal })
   }
 
   dispose(): Promise<void> {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { Context } from '@deepseek-ai/cordis'
 import type { Agent, AgentHandle, AgentOptions, AgentSetup } from '@deepseek-ai/dsh-agent'
@@ -16,6 +17,7 @@ import type { AgentSurroundings } from './agent.ts'
 import { isPresetUnknown, isSessionNotFound, sessionPreset } from './compat.ts'
 import { HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
+import { DshFiles } from './files.ts'
 import { StoredSessions } from './persisted.ts'
 import type { AgentEvents, AgentHost, HostAgent, OpenAgentRequest } from './port.ts'
 import { ToolCatalog } from './tools.ts'
@@ -51,6 +53,7 @@ export function createDshHost(ctx: Context, options: DshHostOptions = {}): Agent
 }
 
 class DshHost implements AgentHost {
+  readonly files: DshFiles
   readonly #ctx: Context
   readonly #options: AgentOptions
   readonly #around: AgentSurroundings
@@ -62,6 +65,7 @@ class DshHost implements AgentHost {
   constructor(ctx: Context, options: DshHostOptions) {
     const { provider, model, maxTokens, workspaces = 'register', logger = ctx.logger } = options
     this.#ctx = ctx
+    this.files = new DshFiles(ctx)
     this.#stored = new StoredSessions(ctx)
     this.#options = {
       ...provider === undefined ? {} : { provider },
@@ -85,15 +89,18 @@ class DshHost implements AgentHost {
   }
 
   async open(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent> {
-    const { sessionId } = request
+    const { sessionId, mode = 'any' } = request
     this.#assertFree(sessionId)
     this.#opening.add(sessionId)
     try {
+      // Whoever only asks leaves no trace.
+      if (mode === 'stored' && !existsSync(request.workspace) && !await this.#stored.has(sessionId)) throw unknown(sessionId)
       const made = await mkdir(request.workspace, { recursive: true })
       // A thread that has been here before may still be on its way to the disk, where no listing finds it.
       const mayBeStored = made === undefined || await this.#stored.has(request.sessionId)
       const resumed = mayBeStored ? await this.#resume(request, events) : undefined
       if (resumed !== undefined) return resumed
+      if (mode === 'stored') throw unknown(sessionId)
       const created = await this.#create(request, events)
       await this.#stored.add(request.sessionId)
       return created
@@ -174,4 +181,8 @@ class DshHost implements AgentHost {
       throw new HostError('SESSION_LIVE', `session "${sessionId}" is already live`)
     }
   }
+}
+
+function unknown(sessionId: string): HostError {
+  return new HostError('SESSION_UNKNOWN', `session "${sessionId}" is not stored`)
 }

@@ -20,6 +20,18 @@ export type HostErrorCode =
   | 'REENTRANT_CALL'
   /** A Tool call was aborted and its body did not settle by itself. */
   | 'TOOL_ABORTED'
+  /** Nothing is stored under a session id that was only to be resumed. */
+  | 'SESSION_UNKNOWN'
+  /** The Host has no service for what is asked. */
+  | 'HOST_SERVICE_MISSING'
+  /** The file is not there, or is not a regular file. */
+  | 'FILE_NOT_FOUND'
+  /** The file system refuses to read the file. */
+  | 'FILE_FORBIDDEN'
+  /** The file exceeds a limit. */
+  | 'FILE_TOO_LARGE'
+  /** The bytes are no image of the type that was said. */
+  | 'UNSUPPORTED_MEDIA_TYPE'
 
 /** An error of the port, with a stable code. */
 export class HostError extends Error {
@@ -48,6 +60,16 @@ export function errorLabel(error: unknown): string {
   const { code, name } = error as { code?: unknown, name?: unknown }
   if (typeof code === 'string') return code
   return typeof name === 'string' ? name : 'Error'
+}
+
+/**
+ * The stable code of a failure, where it has one.
+ *
+ * @param error - Anything thrown.
+ */
+export function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null | undefined)?.code
+  return typeof code === 'string' ? code : undefined
 }
 
 /** Where the adapter warns. It never logs content, only ids and error codes. */

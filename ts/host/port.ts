@@ -17,6 +17,8 @@ export interface OpenAgentRequest {
   readonly workspace: string
   /** Agent preset to compose a new session from; a resumed session keeps its own. */
   readonly preset?: string
+  /** `stored`: resumes only, and throws `SESSION_UNKNOWN` where nothing is stored. Default: `any`, which creates then. */
+  readonly mode?: 'any' | 'stored'
 }
 
 /** A Host that runs agents. */
@@ -31,6 +33,49 @@ export interface AgentHost {
    * @throws When the session can be neither resumed nor created; nothing of it remains then.
    */
   open(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent>
+  /** Where uploaded files are kept; a Host without it takes none (501). */
+  readonly files?: HostFiles
+}
+
+/** Where a Host keeps uploaded files. Nothing here needs an agent; what does is {@link HostAgent.stageFile}. */
+export interface HostFiles {
+  /** What can be kept at this moment. */
+  readonly stores: HostStores
+  /**
+   * Checks an image and keeps it for ever. It is addressed by its content, so that the same bytes are kept once.
+   *
+   * @throws An error with `code` `UNSUPPORTED_MEDIA_TYPE` where the bytes are no image of that type, `FILE_TOO_LARGE`
+   *   where they exceed a limit of the Host's, `HOST_SERVICE_MISSING` where there is no image store.
+   */
+  saveImage(image: { readonly data: Uint8Array, readonly mediaType: string, readonly name: string }): Promise<StoredFile>
+  /**
+   * Reads a file, whoever stored it and whenever.
+   *
+   * @param kind - Where it is kept.
+   * @param reference - As {@link StoredFile.reference} gave it.
+   * @param signal - Stops reading.
+   * @throws An error with `code` `FILE_NOT_FOUND` or `HOST_SERVICE_MISSING`, at the latest from the first `next()`.
+   */
+  read(kind: FileKind, reference: unknown, signal: AbortSignal): AsyncIterable<Uint8Array>
+}
+
+/** What a Host can keep. */
+export interface HostStores {
+  /** Largest image in bytes; absent where there is no image store. */
+  readonly maxImageBytes?: number
+  /** Whether files of any type can be kept. */
+  readonly files: 'present' | 'missing'
+}
+
+/** Where a Host keeps a file: in its image store, or as a file of any type. */
+export type FileKind = 'image' | 'file'
+
+/** A file that a Host keeps. */
+export interface StoredFile {
+  /** The Host's own reference: JSON, as it stands in the content of messages. */
+  readonly reference: unknown
+  /** Names the upload until a message carries it, where the Host keeps that. Two uploads have two receipts. */
+  readonly receipt?: string
 }
 
 /** One live agent, owned by the gateway until {@link HostAgent.dispose}. */
@@ -61,6 +106,23 @@ export interface HostAgent {
   registerTool(tool: HostTool): () => void
   /** Names of the Tools that this agent inherits (global, preset), without those of {@link registerTool}. */
   inheritedTools(): string[]
+  /**
+   * Stages a file with the agent: it waits there for a message that carries it. `data` is read as fast as it is kept.
+   *
+   * @throws What `data` throws, an `AbortError` where `signal` aborts, or an error with `code` `HOST_SERVICE_MISSING`.
+   *   Nothing is kept then.
+   */
+  stageFile?(file: { readonly data: AsyncIterable<Uint8Array>, readonly name: string, readonly signal: AbortSignal }): Promise<StoredFile>
+  /**
+   * Reads a declared file through the agent's own file system.
+   *
+   * @param path - Absolute, or relative to the session's working directory.
+   * @param maxBytes - Largest file.
+   * @param signal - Stops reading.
+   * @throws An error with `code` `FILE_NOT_FOUND` (also for what is no regular file), `FILE_FORBIDDEN`, `FILE_TOO_LARGE`
+   *   or `HOST_SERVICE_MISSING`.
+   */
+  readDeliverable?(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array>
   /** Aborts what runs, waits for Tool bodies, releases the agent. Idempotent; never rejects for a turn's failure. */
   dispose(): Promise<void>
 }

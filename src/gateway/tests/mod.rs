@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod agent;
+mod errands;
 mod model;
 mod rules;
 mod world;

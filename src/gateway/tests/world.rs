@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::agent::{Answer, SimAgent};
 use crate::gateway::{
-    Code, Config, Effect, Gateway, GatewayError, Principal, ReaderId, Request, ResponseHead,
-    ThreadId, Token, ToolSync,
+    Code, Config, Effect, Errand, ErrandEnd, ErrandId, Gateway, GatewayError, OpenMode, Principal,
+    ReaderId, Request, ResponseHead, ThreadId, Token, ToolSync,
 };
 
 pub(super) struct World {
@@ -16,8 +16,10 @@ pub(super) struct World {
     config: Config,
     pub(super) now: Instant,
     pub(super) agents: BTreeMap<ThreadId, SimAgent>,
-    opening: Vec<(ThreadId, String)>,
+    opening: Vec<(ThreadId, String, OpenMode)>,
     closing: Vec<ThreadId>,
+    /// Errands by id: not begun, begun, or refused with this status.
+    pub(super) errands: BTreeMap<ErrandId, SimErrand>,
     disposed: HashSet<ThreadId>,
     /// Durable logs by session id.
     pub(super) sessions: HashMap<String, Vec<String>>,
@@ -25,6 +27,18 @@ pub(super) struct World {
     pub(super) responses: BTreeMap<ReaderId, Response>,
     tokens: u32,
     settled: HashSet<Token>,
+}
+
+/// Where an errand stands, as its client sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SimErrand {
+    Waiting,
+    /// Under way, for a deliverable with its path.
+    Begun(Option<String>),
+    /// Refused, with the code.
+    Refused(String),
+    /// Over, or its client left.
+    Over,
 }
 
 /// What a client has received.
@@ -78,6 +92,7 @@ impl World {
             agents: BTreeMap::new(),
             opening: Vec::new(),
             closing: Vec::new(),
+            errands: BTreeMap::new(),
             disposed: HashSet::new(),
             sessions: HashMap::new(),
             session_of: HashMap::new(),
@@ -150,10 +165,13 @@ impl World {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Open {
-                thread, session_id, ..
+                thread,
+                session_id,
+                mode,
+                ..
             } => {
                 self.session_of.insert(thread, session_id.clone());
-                self.opening.push((thread, session_id));
+                self.opening.push((thread, session_id, mode));
             }
             Effect::Close { thread } => {
                 assert!(self.disposed.insert(thread), "a thread is disposed once");
@@ -193,6 +211,31 @@ impl World {
                 agent.deliver(now, &mut self.gateway, messages, wake);
             }
             Effect::Cancel { thread } => self.live(thread).cancel(),
+            Effect::Upload { errand, thread } => {
+                self.live(thread);
+                self.begin_errand(errand, None);
+            }
+            Effect::ReadDeliverable {
+                errand,
+                thread,
+                path,
+                ..
+            } => {
+                self.live(thread);
+                self.begin_errand(errand, Some(path));
+            }
+            Effect::RefuseErrand { errand, body, .. } => {
+                let body: Value = serde_json::from_str(&body).unwrap();
+                let code = body["code"].as_str().unwrap().to_owned();
+                let before = self.errands.insert(errand, SimErrand::Refused(code));
+                assert!(
+                    matches!(
+                        before,
+                        None | Some(SimErrand::Waiting | SimErrand::Begun(_))
+                    ),
+                    "an errand ends once"
+                );
+            }
             Effect::Settle { token, outcome } => {
                 assert!(self.settled.insert(token), "a call is settled once");
                 let agent = self
@@ -216,13 +259,54 @@ impl World {
             .expect("an effect for an agent that is not open")
     }
 
+    fn begin_errand(&mut self, errand: ErrandId, path: Option<String>) {
+        let before = self.errands.insert(errand, SimErrand::Begun(path));
+        assert!(
+            matches!(before, None | Some(SimErrand::Waiting)),
+            "an errand begins once"
+        );
+    }
+
+    /// A client wants something of a thread's agent.
+    pub(super) fn errand(
+        &mut self,
+        thread: &str,
+        errand: Errand,
+    ) -> Result<ErrandId, GatewayError> {
+        let principal = Principal {
+            tenant: "t".into(),
+            user: "u".into(),
+        };
+        let id = self
+            .gateway
+            .handle_errand(self.now, principal, thread.into(), errand)?;
+        self.drain();
+        self.errands.entry(id).or_insert(SimErrand::Waiting);
+        Ok(id)
+    }
+
+    /// An errand is over, or its client leaves.
+    pub(super) fn end_errand(&mut self, id: ErrandId, end: ErrandEnd) {
+        if matches!(self.errands[&id], SimErrand::Waiting | SimErrand::Begun(_)) {
+            self.errands.insert(id, SimErrand::Over);
+            self.gateway.handle_errand_over(self.now, id, end);
+            self.drain();
+        }
+    }
+
     /// The Host answers the oldest request to open an agent.
     pub(super) fn open_next(&mut self) -> bool {
         if self.opening.is_empty() {
             return false;
         }
-        let (thread, session) = self.opening.remove(0);
-        let log = self.sessions.remove(&session).unwrap_or_default();
+        let (thread, session, mode) = self.opening.remove(0);
+        let stored = self.sessions.remove(&session).filter(|log| !log.is_empty());
+        if mode == OpenMode::Stored && stored.is_none() {
+            self.gateway.handle_unknown(self.now, thread);
+            self.drain();
+            return true;
+        }
+        let log = stored.unwrap_or_default();
         let agent = SimAgent::new(thread, log);
         let history = agent.history();
         self.agents.insert(thread, agent);
@@ -237,7 +321,7 @@ impl World {
         if self.opening.is_empty() {
             return false;
         }
-        let (thread, _) = self.opening.remove(0);
+        let (thread, ..) = self.opening.remove(0);
         let error = GatewayError::new(Code::AgentExecutionError, "no");
         self.gateway.handle_open_failed(self.now, thread, &error);
         self.drain();

@@ -1,0 +1,276 @@
+//! Uploads and downloads of the gateway class.
+
+use std::time::Instant;
+
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+use serde_json::value::RawValue;
+
+use super::gateway::{HttpError, NativeGateway};
+use crate::gateway::{
+    DeliverableHead, Errand, ErrandEnd, ErrandId, FileGrant, FileKind, FileStore, Principal,
+    StoredFile, Stores, UploadHead, refusal,
+};
+
+/// A file that a client announces.
+#[napi(object)]
+pub struct UploadRequest {
+    /// The thread.
+    pub thread_id: String,
+    /// Name for people.
+    pub name: String,
+    /// Media type without parameters.
+    pub media_type: String,
+    /// Exact size in bytes.
+    pub length: f64,
+}
+
+/// An uploaded file that its owner asks for.
+#[napi(object)]
+pub struct FileRequest {
+    /// Where the Host keeps it.
+    #[napi(ts_type = "'image' | 'file'")]
+    pub kind: String,
+    /// The Host's own reference, JSON.
+    pub reference: String,
+    /// Size in bytes.
+    pub size: f64,
+    /// Media type.
+    pub media_type: String,
+    /// Value of `content-disposition`.
+    pub disposition: String,
+}
+
+/// Names a declared file of a thread.
+#[napi(object)]
+pub struct DeliverableRequest {
+    /// The thread.
+    pub thread_id: String,
+    /// Position of the declaration in the session log.
+    pub event_seq: f64,
+    /// Which of its files.
+    pub index: f64,
+}
+
+/// What the Host can hold at this moment.
+#[napi(object)]
+pub struct HostStores {
+    /// Largest image in bytes, where it has an image store.
+    pub max_image_bytes: Option<f64>,
+    /// Whether it holds files of any type.
+    #[napi(ts_type = "'present' | 'missing'")]
+    pub files: String,
+}
+
+/// A file that the Host has stored.
+#[napi(object)]
+pub struct HostFile {
+    /// Where.
+    #[napi(ts_type = "'image' | 'file'")]
+    pub kind: String,
+    /// The Host's own reference, JSON.
+    pub reference: String,
+    /// Names the upload until it is sent.
+    pub receipt: Option<String>,
+    /// SHA-256 of the bytes, in hex.
+    pub sha256: String,
+}
+
+/// What becomes of a request that needs a thread's agent and is no run.
+#[napi(object)]
+pub struct ErrandVerdict {
+    /// The answer, where it is refused at once.
+    pub error: Option<HttpError>,
+    /// Where the Host shall keep an upload. An image needs no agent, and there is no errand then.
+    #[napi(ts_type = "'image' | 'file'")]
+    pub kind: Option<String>,
+    /// The errand; an `upload`, `readDeliverable` or `refuseErrand` effect names it.
+    pub errand: Option<u32>,
+    /// What to do next, see `NativeGateway`.
+    pub todo: u32,
+}
+
+impl From<UploadHead> for UploadRequest {
+    fn from(head: UploadHead) -> Self {
+        Self {
+            thread_id: head.thread_id,
+            name: head.name,
+            media_type: head.media_type,
+            length: head.length as f64,
+        }
+    }
+}
+
+impl From<UploadRequest> for UploadHead {
+    fn from(request: UploadRequest) -> Self {
+        Self {
+            thread_id: request.thread_id,
+            name: request.name,
+            media_type: request.media_type,
+            length: request.length as u64,
+        }
+    }
+}
+
+impl From<FileGrant> for FileRequest {
+    fn from(grant: FileGrant) -> Self {
+        Self {
+            kind: grant.kind.as_str().into(),
+            reference: grant.reference,
+            size: grant.size as f64,
+            media_type: grant.media_type,
+            disposition: grant.disposition,
+        }
+    }
+}
+
+impl From<DeliverableHead> for DeliverableRequest {
+    fn from(head: DeliverableHead) -> Self {
+        Self {
+            thread_id: head.thread_id,
+            event_seq: head.event_seq as f64,
+            index: head.index as f64,
+        }
+    }
+}
+
+#[napi]
+impl NativeGateway {
+    /// A client wants to upload a file. `tenant` and `user` are those of `checkHead`.
+    #[napi(catch_unwind)]
+    pub fn upload(
+        &self,
+        tenant: String,
+        user: String,
+        upload: UploadRequest,
+        stores: HostStores,
+    ) -> ErrandVerdict {
+        let upload = UploadHead::from(upload);
+        let stores = Stores {
+            max_image_bytes: stores.max_image_bytes.map(|bytes| bytes as u64),
+            files: if stores.files == "present" {
+                FileStore::Present
+            } else {
+                FileStore::Missing
+            },
+        };
+        match upload.kind(stores) {
+            Ok(FileKind::Image) => ErrandVerdict {
+                error: None,
+                kind: Some(FileKind::Image.as_str().into()),
+                errand: None,
+                todo: 0,
+            },
+            Ok(FileKind::File) => {
+                let mut verdict = self.errand(tenant, user, upload.thread_id, Errand::Upload);
+                verdict.kind = Some(FileKind::File.as_str().into());
+                verdict
+            }
+            Err(error) => ErrandVerdict {
+                error: Some((&error).into()),
+                kind: None,
+                errand: None,
+                todo: 0,
+            },
+        }
+    }
+
+    /// The answer to an upload that the Host has stored: an AG-UI content part, as JSON.
+    ///
+    /// @throws When the reference is no JSON.
+    #[napi(catch_unwind)]
+    pub fn uploaded(
+        &self,
+        tenant: String,
+        user: String,
+        upload: UploadRequest,
+        file: HostFile,
+    ) -> Result<String> {
+        let stored = StoredFile {
+            kind: if file.kind == FileKind::Image.as_str() {
+                FileKind::Image
+            } else {
+                FileKind::File
+            },
+            reference: RawValue::from_string(file.reference)
+                .map_err(|_| Error::from_reason("the Host's reference is no JSON"))?,
+            receipt: file.receipt,
+            sha256: file.sha256,
+        };
+        let principal = Principal { tenant, user };
+        Ok(UploadHead::from(upload).answer(&self.shared.config, principal, stored))
+    }
+
+    /// A client wants a declared file. `tenant` and `user` are those of `checkHead`.
+    #[napi(catch_unwind)]
+    pub fn deliverable(
+        &self,
+        tenant: String,
+        user: String,
+        deliverable: DeliverableRequest,
+    ) -> ErrandVerdict {
+        let errand = Errand::Deliverable {
+            event_seq: deliverable.event_seq as u64,
+            index: deliverable.index as u64,
+        };
+        self.errand(tenant, user, deliverable.thread_id, errand)
+    }
+
+    /// An errand is over, or its client left. `kept`: its agent keeps something that is lost with it.
+    #[napi(catch_unwind)]
+    pub fn errand_over(
+        &self,
+        errand: u32,
+        #[napi(ts_arg_type = "'kept' | 'over'")] end: String,
+    ) -> u32 {
+        let end = if end == "kept" {
+            ErrandEnd::Kept
+        } else {
+            ErrandEnd::Over
+        };
+        self.shared
+            .with(|gateway, now| gateway.handle_errand_over(now, ErrandId(errand), end))
+    }
+
+    /// Nothing is stored of a thread that was to be opened as it was stored.
+    #[napi(catch_unwind)]
+    pub fn unknown(&self, thread: u32) -> u32 {
+        self.shared
+            .with(|gateway, now| gateway.handle_unknown(now, crate::gateway::ThreadId(thread)))
+    }
+
+    /// The answer where a file cannot be had or taken: a code of the gateway's by its name, or any other.
+    #[napi(catch_unwind)]
+    pub fn file_refusal(&self, code: String) -> HttpError {
+        (&refusal(&code)).into()
+    }
+
+    fn errand(
+        &self,
+        tenant: String,
+        user: String,
+        thread_id: String,
+        errand: Errand,
+    ) -> ErrandVerdict {
+        let principal = Principal { tenant, user };
+        let mut state = self.shared.lock();
+        let handled = state
+            .gateway
+            .handle_errand(Instant::now(), principal, thread_id, errand);
+        let todo = state.todo();
+        match handled {
+            Ok(errand) => ErrandVerdict {
+                error: None,
+                kind: None,
+                errand: Some(errand.0),
+                todo,
+            },
+            Err(error) => ErrandVerdict {
+                error: Some((&error).into()),
+                kind: None,
+                errand: None,
+                todo,
+            },
+        }
+    }
+}

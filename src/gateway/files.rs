@@ -1,0 +1,536 @@
+//! Uploads and downloads: what a head must say, where a file goes, what its answer is (spec: gateway, 配置; G16).
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::config::Config;
+use super::error::{Code, GatewayError};
+use super::http::Head;
+use super::ids::{Principal, ThreadKey};
+use super::route::decode;
+use super::signed_url::{FileKind, SignedUrl, Token};
+
+/// Longest name of a file, in UTF-8 bytes: what file systems take.
+const MAX_NAME_BYTES: usize = 255;
+/// Longest media type, in bytes.
+const MAX_MEDIA_TYPE_BYTES: usize = 127;
+/// The media type of bytes that nobody named.
+const ANY_BYTES: &str = "application/octet-stream";
+/// Media types of the Host's image store.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+/// Everything but the attribute characters of RFC 5987.
+const NOT_ATTRIBUTE: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'!')
+    .remove(b'#')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'+')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'^')
+    .remove(b'_')
+    .remove(b'`')
+    .remove(b'|')
+    .remove(b'~');
+
+/// A file that a client announces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UploadHead {
+    /// The thread that it is for.
+    pub thread_id: String,
+    /// Its name, for people.
+    pub name: String,
+    /// Its media type, lower case, without parameters.
+    pub media_type: String,
+    /// Its exact size in bytes.
+    pub length: u64,
+}
+
+/// What the Host can hold at this moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Stores {
+    /// Largest image in bytes, where it has an image store.
+    pub max_image_bytes: Option<u64>,
+    /// Files of any type.
+    pub files: FileStore,
+}
+
+/// Whether the Host holds files of any type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileStore {
+    /// It does.
+    Present,
+    /// It does not: generation A.
+    Missing,
+}
+
+/// A file that the Host has stored.
+#[derive(Debug)]
+pub struct StoredFile {
+    /// Where.
+    pub kind: FileKind,
+    /// The Host's own reference.
+    pub reference: Box<RawValue>,
+    /// Names the upload until it is sent, where the Host keeps that.
+    pub receipt: Option<String>,
+    /// SHA-256 of the bytes, in hex.
+    pub sha256: String,
+}
+
+/// An uploaded file that its owner asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileGrant {
+    /// Where it is stored.
+    pub kind: FileKind,
+    /// The Host's own reference, JSON.
+    pub reference: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its media type.
+    pub media_type: String,
+    /// Value of `content-disposition`.
+    pub disposition: String,
+}
+
+impl UploadHead {
+    /// Checks the head of an upload.
+    ///
+    /// # Errors
+    /// The first rule that it breaks: announced length, name, media type.
+    pub(super) fn check(
+        config: &Config,
+        thread_id: String,
+        head: &Head<'_>,
+    ) -> Result<Self, GatewayError> {
+        let length = announced_length(config.max_file_bytes, head.content_length)?;
+        let name = file_name(head.file_name).ok_or_else(|| {
+            GatewayError::new(
+                Code::InvalidFileName,
+                format!(
+                    "header x-file-name must carry one percent-encoded UTF-8 name of 1 to {MAX_NAME_BYTES} bytes \
+                     without path separators and control characters"
+                ),
+            )
+        })?;
+        Ok(Self {
+            thread_id,
+            name,
+            media_type: media_type(head.content_type)?,
+            length,
+        })
+    }
+
+    /// Where the Host shall keep it.
+    ///
+    /// # Errors
+    /// `HOST_SERVICE_MISSING` where it cannot hold the file, `FILE_TOO_LARGE` for an image that only a file store
+    /// could hold.
+    pub fn kind(&self, stores: Stores) -> Result<FileKind, GatewayError> {
+        let image = stores
+            .max_image_bytes
+            .filter(|_| IMAGES.contains(&self.media_type.as_str()));
+        match (image, stores.files) {
+            (Some(max), _) if self.length <= max => Ok(FileKind::Image),
+            (_, FileStore::Present) => Ok(FileKind::File),
+            (Some(max), FileStore::Missing) => Err(GatewayError::new(
+                Code::FileTooLarge,
+                format!("the Host takes images of at most {max} bytes"),
+            )),
+            (None, FileStore::Missing) => Err(refusal(Code::HostServiceMissing.as_str())),
+        }
+    }
+
+    /// The answer to an upload: a part for the `content` of a user message, as JSON.
+    #[must_use]
+    pub fn answer(&self, config: &Config, principal: Principal, stored: StoredFile) -> String {
+        let owner = ThreadKey {
+            principal,
+            thread_id: self.thread_id.clone(),
+        };
+        let token = Token {
+            kind: stored.kind,
+            reference: stored.reference,
+            receipt: stored.receipt,
+            name: self.name.clone(),
+            media_type: self.media_type.clone(),
+            size: self.length,
+        };
+        let url = config.url_key.sign(&owner, &stored.sha256, &token);
+        let part = UploadedPart {
+            kind: part_kind(&self.media_type),
+            source: UrlSource {
+                kind: "url",
+                value: format!("{}{url}", config.path),
+                mime_type: &self.media_type,
+            },
+            metadata: UploadMetadata {
+                filename: &self.name,
+                size: self.length,
+                sha256: &stored.sha256,
+            },
+        };
+        serde_json::to_string(&part).unwrap_or_default()
+    }
+}
+
+#[derive(Serialize)]
+struct UploadedPart<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    source: UrlSource<'a>,
+    metadata: UploadMetadata<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UrlSource<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    value: String,
+    mime_type: &'a str,
+}
+
+#[derive(Serialize)]
+struct UploadMetadata<'a> {
+    filename: &'a str,
+    size: u64,
+    sha256: &'a str,
+}
+
+impl FileGrant {
+    /// Checks the URL of an uploaded file.
+    ///
+    /// # Errors
+    /// `FILE_FORBIDDEN` unless it is signed for this thread of this principal.
+    pub(super) fn check(
+        config: &Config,
+        principal: &Principal,
+        thread_id: String,
+        file: &str,
+        query: &str,
+    ) -> Result<Self, GatewayError> {
+        let owner = ThreadKey {
+            principal: principal.clone(),
+            thread_id: thread_id.clone(),
+        };
+        let token = SignedUrl::of(thread_id, file, query)
+            .and_then(|url| url.open(&config.url_key, &owner))
+            .ok_or_else(|| refusal(Code::FileForbidden.as_str()))?;
+        Ok(Self {
+            kind: token.kind,
+            reference: token.reference.get().to_owned(),
+            size: token.size,
+            disposition: disposition(&token.name),
+            media_type: token.media_type,
+        })
+    }
+}
+
+/// The answer where the Host, or its driver, could not do what was asked: a code of ours by its name on the wire, or
+/// any other. Words of the Host's own stay where they are: they may name paths.
+#[must_use]
+pub fn refusal(code: &str) -> GatewayError {
+    let (code, message) = match Code::named(code) {
+        Some(code @ Code::FileNotFound) => (code, "there is no such file"),
+        Some(code @ Code::FileForbidden) => (code, "this file is not for this thread"),
+        Some(code @ Code::FileTooLarge) => (code, "the file is larger than allowed"),
+        Some(code @ Code::FileNotStaged) => (
+            code,
+            "a file was sent already or its upload is forgotten; upload it again",
+        ),
+        Some(code @ Code::ContentLengthMismatch) => {
+            (code, "the body is not of the announced length")
+        }
+        Some(code @ Code::UnsupportedMediaType) => {
+            (code, "the bytes are not an image of the announced type")
+        }
+        Some(code @ Code::HostServiceMissing) => {
+            (code, "the Host lacks the service that this file needs")
+        }
+        Some(code @ Code::AgentNotAvailable) => (code, "the thread's agent is not available"),
+        _ => (Code::AgentExecutionError, "the Host failed"),
+    };
+    GatewayError::new(code, message)
+}
+
+/// The `content-disposition` of a download: by its plain name, and by its exact one (RFC 6266, RFC 5987).
+pub(super) fn disposition(name: &str) -> String {
+    let name: String = name.chars().filter(|char| !char.is_control()).collect();
+    let name = match name.trim() {
+        "" => "download",
+        name => name,
+    };
+    let plain: String = name
+        .chars()
+        .map(|char| match char {
+            '"' | '\\' | '%' => '_',
+            char if char.is_ascii() => char,
+            _ => '_',
+        })
+        .collect();
+    let exact = utf8_percent_encode(name, &NOT_ATTRIBUTE);
+    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}")
+}
+
+fn announced_length(max: u64, announced: Option<&str>) -> Result<u64, GatewayError> {
+    let announced = announced.ok_or_else(|| {
+        GatewayError::new(
+            Code::LengthRequired,
+            "an upload announces its content-length",
+        )
+    })?;
+    let digits = !announced.is_empty() && announced.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits {
+        return Err(GatewayError::new(
+            Code::InvalidContentLength,
+            "content-length must be a number of bytes",
+        ));
+    }
+    announced
+        .parse()
+        .ok()
+        .filter(|length| *length <= max)
+        .ok_or_else(|| {
+            GatewayError::new(
+                Code::FileTooLarge,
+                format!("a file may hold at most {max} bytes"),
+            )
+        })
+}
+
+fn file_name(values: &[String]) -> Option<String> {
+    let [encoded] = values else {
+        return None;
+    };
+    let whole = encoded.is_ascii()
+        && encoded.split('%').skip(1).all(|escape| {
+            escape
+                .as_bytes()
+                .get(..2)
+                .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+        });
+    let name = decode(encoded).filter(|_| whole)?;
+    let fits = !name.trim().is_empty() && name.len() <= MAX_NAME_BYTES;
+    let plain = !name.contains(['/', '\\']) && !name.chars().any(char::is_control);
+    (fits && plain && name != "." && name != "..").then_some(name)
+}
+
+fn media_type(content_type: Option<&str>) -> Result<String, GatewayError> {
+    let Some(content_type) = content_type else {
+        return Ok(ANY_BYTES.into());
+    };
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    let token = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
+    };
+    let whole = essence.len() <= MAX_MEDIA_TYPE_BYTES
+        && essence
+            .split_once('/')
+            .is_some_and(|(kind, subtype)| token(kind) && token(subtype));
+    if whole {
+        Ok(essence.to_ascii_lowercase())
+    } else {
+        Err(GatewayError::new(
+            Code::UnsupportedMediaType,
+            "content-type must be a media type",
+        ))
+    }
+}
+
+/// The AG-UI part that shows a file of this media type.
+fn part_kind(media_type: &str) -> &'static str {
+    match media_type.split('/').next() {
+        Some("image") => "image",
+        Some("audio") => "audio",
+        Some("video") => "video",
+        _ => "document",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn config() -> Config {
+        Config::parse(r#"{"sharedSecret":"0123456789abcdef","path":"/x","maxFileBytes":10}"#)
+            .unwrap()
+            .0
+    }
+
+    fn check(length: Option<&str>, name: &str, media: Option<&str>) -> Result<UploadHead, Code> {
+        let names = [name.to_owned()];
+        let head = Head {
+            content_length: length,
+            content_type: media,
+            file_name: &names,
+            ..Head::default()
+        };
+        UploadHead::check(&config(), "t".into(), &head).map_err(|error| error.code)
+    }
+
+    #[test]
+    fn a_head_announces_length_name_and_type() {
+        let head = check(
+            Some("10"),
+            "Bericht%20%C3%BC.pdf",
+            Some("Application/PDF; a=b"),
+        )
+        .unwrap();
+        assert_eq!(head.name, "Bericht ü.pdf");
+        assert_eq!(head.media_type, "application/pdf");
+        assert_eq!(head.length, 10);
+        let plain = check(Some("0"), ".env", None).unwrap();
+        assert_eq!(plain.media_type, "application/octet-stream");
+    }
+
+    #[test]
+    fn each_rule_of_a_head_has_its_code() {
+        let length = |length| check(length, "x", None).unwrap_err();
+        assert_eq!(length(None), Code::LengthRequired);
+        for bad in ["", "-1", "+1", "1e3", "0x1", " 1"] {
+            assert_eq!(length(Some(bad)), Code::InvalidContentLength, "{bad}");
+        }
+        assert_eq!(length(Some("11")), Code::FileTooLarge);
+        assert_eq!(length(Some("99999999999999999999999")), Code::FileTooLarge);
+        let name = |name: &str| check(Some("1"), name, None).unwrap_err();
+        for bad in [
+            "",
+            "%20",
+            ".",
+            "..",
+            "a/b",
+            "a%2Fb",
+            "a%5Cb",
+            "a%00",
+            "%7F",
+            "%",
+            "%2",
+            "%zz",
+            "%ff",
+            "ü",
+            &"x".repeat(256),
+        ] {
+            assert_eq!(name(bad), Code::InvalidFileName, "{bad}");
+        }
+        for bad in [
+            "",
+            "text",
+            "text/",
+            "/plain",
+            "a b/c",
+            &format!("text/{}", "x".repeat(130)),
+        ] {
+            let refused = check(Some("1"), "x", Some(bad)).unwrap_err();
+            assert_eq!(refused, Code::UnsupportedMediaType, "{bad}");
+        }
+        let head = Head {
+            content_length: Some("1"),
+            ..Head::default()
+        };
+        let none = UploadHead::check(&config(), "t".into(), &head).unwrap_err();
+        assert_eq!(none.code, Code::InvalidFileName);
+    }
+
+    #[test]
+    fn a_file_goes_where_the_host_can_hold_it() {
+        let kind = |media: &str, length: &str, max_image_bytes, files| {
+            check(Some(length), "x", Some(media))
+                .unwrap()
+                .kind(Stores {
+                    max_image_bytes,
+                    files,
+                })
+                .map_err(|error| error.code)
+        };
+        let (present, missing) = (FileStore::Present, FileStore::Missing);
+        for image in IMAGES {
+            assert_eq!(kind(image, "5", Some(5), missing), Ok(FileKind::Image));
+        }
+        assert_eq!(kind("image/png", "6", Some(5), present), Ok(FileKind::File));
+        assert_eq!(
+            kind("image/png", "6", Some(5), missing),
+            Err(Code::FileTooLarge)
+        );
+        assert_eq!(kind("image/png", "1", None, present), Ok(FileKind::File));
+        assert_eq!(
+            kind("image/png", "1", None, missing),
+            Err(Code::HostServiceMissing)
+        );
+        assert_eq!(
+            kind("image/svg+xml", "1", Some(5), present),
+            Ok(FileKind::File)
+        );
+        assert_eq!(
+            kind("text/plain", "1", Some(5), missing),
+            Err(Code::HostServiceMissing)
+        );
+    }
+
+    #[test]
+    fn an_answer_is_a_part_whose_url_grants_the_file_to_its_owner() {
+        let config = config();
+        let principal = Principal {
+            tenant: "t".into(),
+            user: "u".into(),
+        };
+        let head = check(Some("3"), "a%20b.png", Some("image/png")).unwrap();
+        let stored = StoredFile {
+            kind: FileKind::Image,
+            reference: RawValue::from_string(r#"{"attachmentId":"sha256:ab"}"#.into()).unwrap(),
+            receipt: None,
+            sha256: "ab".into(),
+        };
+        let answer = head.answer(&config, principal.clone(), stored);
+        let part: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(part["type"], "image");
+        assert_eq!(part["source"]["type"], "url");
+        assert_eq!(part["source"]["mimeType"], "image/png");
+        assert_eq!(
+            part["metadata"],
+            serde_json::json!({"filename":"a b.png","size":3,"sha256":"ab"})
+        );
+        let url = part["source"]["value"].as_str().unwrap();
+        let (path, query) = url.split_once('?').unwrap();
+        assert_eq!(path, "/x/threads/t/files/ab");
+        let grant = FileGrant::check(&config, &principal, "t".into(), "ab", query).unwrap();
+        assert_eq!(
+            grant,
+            FileGrant {
+                kind: FileKind::Image,
+                reference: r#"{"attachmentId":"sha256:ab"}"#.into(),
+                size: 3,
+                media_type: "image/png".into(),
+                disposition: "attachment; filename=\"a b.png\"; filename*=UTF-8''a%20b.png".into(),
+            }
+        );
+        let refused = FileGrant::check(&config, &principal, "s".into(), "ab", query).unwrap_err();
+        assert_eq!(refused.code, Code::FileForbidden);
+    }
+
+    #[test]
+    fn dispositions_name_the_file_twice() {
+        assert_eq!(
+            disposition(".env"),
+            "attachment; filename=\".env\"; filename*=UTF-8''.env"
+        );
+        assert_eq!(
+            disposition("a\"b%\\ü\r\n'.txt"),
+            "attachment; filename=\"a_b___'.txt\"; filename*=UTF-8''a%22b%25%5C%C3%BC%27.txt"
+        );
+        assert_eq!(
+            disposition("\u{1}"),
+            "attachment; filename=\"download\"; filename*=UTF-8''download"
+        );
+    }
+
+    #[test]
+    fn parts_are_of_their_media() {
+        let kinds = ["image/png", "audio/ogg", "video/mp4", "text/plain"].map(part_kind);
+        assert_eq!(kinds, ["image", "audio", "video", "document"]);
+    }
+}
