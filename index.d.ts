@@ -53,6 +53,13 @@ export declare class NativeGateway {
   errandOver(errand: number, end: 'kept' | 'over'): number
   /** Nothing is stored of a thread that was to be opened as it was stored. */
   unknown(thread: number): number
+  /**
+   * A `prepare` effect is carried out, or, where there is a `code`, is not. `inherited` and `preset` are the agent's from
+   * now on.
+   */
+  prepared(thread: number, inherited: Array<string>, preset?: string | undefined | null, code?: string | undefined | null): number
+  /** The agent has not taken the messages of a `deliver` effect, and none of them: a file is not staged any more. */
+  undelivered(thread: number, code: string): number
   /** The answer where a file cannot be had or taken: a code of the gateway's by its name, or any other. */
   fileRefusal(code: string): HttpError
   /**
@@ -91,8 +98,8 @@ export declare class NativeGateway {
   nextTimeout(): number
   /** The driver's timer fired. */
   timeout(): number
-  /** The agent of a thread is there, with its log so far and the Tools that it has by itself. */
-  opened(thread: number, history: string, inherited: Array<string>): number
+  /** The agent of a thread is there, with its log so far, the Tools that it has by itself, and its preset. */
+  opened(thread: number, history: string, inherited: Array<string>, preset?: string | undefined | null): number
   /**
    * The agent of a thread cannot be had. `code` is `HOST_SERVICE_MISSING` where the Host lacks what the thread
    * needs; every other one becomes `AGENT_EXECUTION_ERROR`.

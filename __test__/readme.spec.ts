@@ -11,11 +11,12 @@ import { HttpAgent } from '@ag-ui/client'
 import type { BaseEvent } from '@ag-ui/client'
 import AgUi from 'dsh-ag-ui'
 import { BrowserTools } from 'dsh-ag-ui/browser-tools'
-import { forwardRun } from '../examples/bff.ts'
+import { forwardFile, forwardRun } from '../examples/bff.ts'
 import { EchoHost, serve } from '../examples/embedding.ts'
 import { pushWithApproval } from '../examples/presentation.ts'
 import { bootHost, MODEL, nextEvent, PROVIDER, say } from './support/host.ts'
 import type { TestHost } from './support/host.ts'
+import { png } from './support/png.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const SECRET = 'a shared secret of the test'
@@ -122,6 +123,33 @@ test('the BFF passes a refusal on', async (t) => {
   const response = await forwardRun(browserRequest(), ADA)
   assert.equal(response.status, 401)
   assert.equal((await response.json() as { code: string }).code, 'UNAUTHORIZED')
+})
+
+test('the BFF passes files on, both ways and unchanged', async (t) => {
+  await gateway(t)
+  const bytes = png(40, 40)
+  const up = new Request('http://app/api/agent/threads/t1/files', {
+    method: 'POST',
+    headers: {
+      'content-type': 'image/png', 'content-length': String(bytes.length), 'x-file-name': 'a%20b.png', 'authorization': 'Bearer stolen', 'x-dsh-user-id': 'mallory',
+    },
+    body: new Blob([new Uint8Array(bytes)]).stream(),
+    duplex: 'half',
+  } as RequestInit)
+  const uploaded = await forwardFile(up, '/threads/t1/files', ADA)
+  assert.equal(uploaded.status, 201)
+  const part = await uploaded.json() as { source: { value: string }, metadata: { filename: string } }
+  assert.equal(part.metadata.filename, 'a b.png')
+  const rest = part.source.value.slice('/ag-ui'.length)
+  const down = await forwardFile(new Request(`http://app/api/agent${rest}`), rest, ADA)
+  assert.deepEqual([down.status, down.headers.get('content-type'), down.headers.get('cache-control')], [200, 'image/png', 'no-store'])
+  assert.equal(down.headers.get('content-disposition'), `attachment; filename="a b.png"; filename*=UTF-8''a%20b.png`)
+  assert.ok(Buffer.from(await down.arrayBuffer()).equals(bytes))
+  const other = await forwardFile(new Request(`http://app/api/agent${rest}`), rest, { ...ADA, userId: 'bob' })
+  assert.deepEqual([other.status, (await other.json() as { code: string }).code], [403, 'FILE_FORBIDDEN'])
+  for (const elsewhere of ['/threads/../../settings', '/x', '/threads/%2e%2e/x']) {
+    assert.equal((await forwardFile(new Request('http://app/'), elsewhere, ADA)).status, 404, elsewhere)
+  }
 })
 
 test('a browser that leaves the BFF ends the turn', async (t) => {

@@ -4,25 +4,42 @@
  */
 
 // #region readme
-/** Forwards one run of a user whom the application has authenticated. */
-export async function forwardRun(request: Request, user: { tenantId: string, userId: string }): Promise<Response> {
-  const upstream = await fetch(process.env['DSH_AG_UI_URL'] ?? 'http://127.0.0.1:3080/ag-ui', {
-    method: 'POST',
-    // Only these: nothing that the browser sent can pass for credentials or identity.
-    headers: {
-      authorization: `Bearer ${process.env['DSH_AG_UI_SHARED_SECRET']}`,
-      'content-type': request.headers.get('content-type') ?? '',
-      'x-dsh-tenant-id': user.tenantId,
-      'x-dsh-user-id': user.userId,
-    },
-    body: await request.arrayBuffer(), // unchanged
-    signal: request.signal, // the browser leaves: so do we, and the gateway cancels the turn
-  })
-  const headers = new Headers()
-  for (const name of ['content-type', 'cache-control', 'x-accel-buffering']) {
-    const value = upstream.headers.get(name)
-    if (value !== null) headers.set(name, value)
-  }
-  return new Response(upstream.body, { status: upstream.status, headers }) // streamed, never collected
+/** A user whom the application has authenticated. */
+interface User {
+  readonly tenantId: string
+  readonly userId: string
+}
+
+/** Forwards one run. */
+export async function forwardRun(request: Request, user: User): Promise<Response> {
+  const body = await request.arrayBuffer() // unchanged
+  return await forward('', user, { method: 'POST', body, signal: request.signal }, request.headers)
+}
+
+/** Forwards an upload, or a download by a URL of the gateway: `rest` is what stands behind the route base, with its query. */
+export async function forwardFile(request: Request, rest: string, user: User): Promise<Response> {
+  if (request.method !== 'POST') return await forward(rest, user, { method: 'GET', signal: request.signal })
+  const body = { body: request.body, duplex: 'half' } // streamed, never collected
+  return await forward(rest, user, { method: 'POST', signal: request.signal, ...body }, request.headers)
+}
+
+async function forward(rest: string, user: User, init: RequestInit, sent = new Headers()): Promise<Response> {
+  const base = process.env['DSH_AG_UI_URL'] ?? 'http://127.0.0.1:3080/ag-ui'
+  const url = new URL(`${base}${rest}`)
+  // The gateway's own files, and nothing else of its Host.
+  if (rest !== '' && !url.pathname.startsWith(`${new URL(base).pathname}/threads/`)) return new Response(null, { status: 404 })
+  // Only these: nothing that the browser sent can pass for credentials or identity.
+  const headers = pick(sent, ['content-type', 'content-length', 'x-file-name'])
+  headers.set('authorization', `Bearer ${process.env['DSH_AG_UI_SHARED_SECRET']}`)
+  headers.set('x-dsh-tenant-id', user.tenantId)
+  headers.set('x-dsh-user-id', user.userId)
+  // The browser leaves: so do we, and the gateway cancels the turn, or the transfer.
+  const upstream = await fetch(url, { ...init, headers })
+  const answered = ['content-type', 'content-length', 'content-disposition', 'cache-control', 'x-accel-buffering', 'x-content-type-options']
+  return new Response(upstream.body, { status: upstream.status, headers: pick(upstream.headers, answered) }) // streamed
+}
+
+function pick(from: Headers, names: readonly string[]): Headers {
+  return new Headers(names.flatMap(name => from.has(name) ? [[name, from.get(name) ?? '']] : []))
 }
 // #endregion

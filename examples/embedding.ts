@@ -53,7 +53,7 @@ class EchoAgent implements HostAgent {
     for (const { id = randomUUID(), content, source } of messages) {
       this.#append('user/message', { id, role: 'user', content, source })
     }
-    const said = messages.filter(({ source }) => source.kind === 'user').flatMap(({ content }) => content).map(({ text }) => text)
+    const said = messages.filter(({ source }) => source.kind === 'user').flatMap(({ content }) => content).map(block => block.type === 'text' ? block.text : '(a file)')
     const reply = `You said: ${said.join(' / ')}`
     // A live attempt: deltas first, then the record that settles them.
     this.#events.attemptStart(turn, 1)

@@ -81,12 +81,17 @@ class AgUi extends Service {
 
   /** A preset that nobody knows must fail the activation, not the first thread (G17). */
   private async checkPresets(): Promise<void> {
-    const { agentPreset, tenantPresets } = this.options
-    const ids = new Set([...agentPreset === undefined ? [] : [agentPreset], ...Object.values(tenantPresets)])
+    const { agentPreset, tenantPresets, selectableAgentPresets } = this.options
+    const ids = new Set([
+      ...agentPreset === undefined ? [] : [agentPreset], ...Object.values(tenantPresets), ...Object.values(selectableAgentPresets).flat(),
+    ])
     if (ids.size === 0) return
-    const presets = this.self.get('agentPresets') as { resolve(id: string): Promise<unknown> } | undefined
+    const presets = this.self.get('agentPresets') as { resolve(id: string): Promise<{ readonly broken?: string } | undefined> } | undefined
     if (presets === undefined) throw new Error('dsh-ag-ui: presets are configured, but the Host has no agentPresets service')
-    for (const id of ids) await presets.resolve(id)
+    for (const id of ids) {
+      const preset = await presets.resolve(id)
+      if (preset?.broken !== undefined) throw new Error(`dsh-ag-ui: preset "${id}" is broken: ${preset.broken}`)
+    }
   }
 }
 

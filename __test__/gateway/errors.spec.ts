@@ -81,7 +81,7 @@ const BODY: readonly Case[] = [
   { name: 'an empty message', send: { messages: [user('u-1', '')] }, status: 400, code: 'UNSUPPORTED_MESSAGE_CONTENT', message: 'a user message is empty' },
   { name: 'a message of no parts', send: { messages: [user('u-1', [])] }, status: 400, code: 'UNSUPPORTED_MESSAGE_CONTENT', message: 'a user message is empty' },
   {
-    name: 'a message with inline data', status: 400, code: 'UNSUPPORTED_MESSAGE_CONTENT', message: 'only text parts are supported',
+    name: 'a message with inline data', status: 400, code: 'UNSUPPORTED_MESSAGE_CONTENT', message: 'parts of a user message are text or URLs that an upload has answered',
     send: { messages: [user('u-1', [{ type: 'text', text: 'see' }, { type: 'image', source: { type: 'data', value: 'AA==', mimeType: 'image/png' } }])] },
   },
   {

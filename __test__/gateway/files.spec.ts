@@ -342,6 +342,18 @@ test('a store that fails tells the client nothing of itself', async (t) => {
   assert.deepEqual([status, code, message], [500, 'AGENT_EXECUTION_ERROR', 'the Host failed'])
 })
 
+test('a large body that is refused in its middle still gets its answer', async (t) => {
+  const { gateway, uploads } = await withUploads(t)
+  const bytes = Buffer.alloc(8_000_000)
+  uploads.onChunk = () => { throw new Error('the disk is full') }
+  for (let round = 0; round < 5; round += 1) {
+    assert.deepEqual(await brief(upload(gateway, bytes, 'x', 'text/plain')), [500, 'AGENT_EXECUTION_ERROR'])
+  }
+  await gateway.host.attachments.dispose()
+  assert.deepEqual(await brief(upload(gateway, bytes, 'x', 'text/plain', { headers: { 'x-file-name': '/' } })), [400, 'INVALID_FILE_NAME'])
+  assert.deepEqual(readdirSync(uploads.root), [])
+})
+
 test('a download that fails in its middle is broken off', async (t) => {
   const { gateway, uploads } = await withUploads(t)
   const part = await partOf(upload(gateway, Buffer.alloc(1_000_000), 'x', 'text/plain'))

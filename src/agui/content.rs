@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::MapAccess;
 
 use super::json::{Json, ObjectWriter, write_array, write_string};
-use super::read::{Bad, Member, ReadObject, Slot};
+use super::read::{Bad, Member, ReadObject, Slot, walk_document};
 
 /// Containers around the elements of `messages[].content`.
 const PARTS_DEPTH: usize = 3;
@@ -126,6 +126,13 @@ impl<'a> Content<'a> {
             Some(parts) => Ok(Self::Parts(parts?)),
             None => Ok(Self::Text(slot.string()?)),
         }
+    }
+
+    /// Reads content by itself, from JSON text without white space around it; `None` where it is none.
+    #[must_use]
+    pub fn parse(json: &'a str) -> Option<Self> {
+        walk_document(json).ok()?;
+        Self::read(Slot::of(json)).ok()
     }
 
     /// Appends the JSON of the content.

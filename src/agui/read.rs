@@ -36,6 +36,11 @@ pub(super) struct Bad;
 pub(super) struct Slot<'a>(Option<&'a str>);
 
 impl<'a> Slot<'a> {
+    /// The text of one whole value.
+    pub(super) const fn of(text: &'a str) -> Self {
+        Self(Some(text))
+    }
+
     fn text(self) -> Option<&'a str> {
         self.0.filter(|text| *text != "null")
     }

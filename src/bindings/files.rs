@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::gateway::{HttpError, NativeGateway};
 use crate::gateway::{
     DeliverableHead, Errand, ErrandEnd, ErrandId, FileGrant, FileKind, FileStore, Principal,
-    StoredFile, Stores, UploadHead, refusal,
+    StoredFile, Stores, ThreadId, UploadHead, refusal,
 };
 
 /// A file that a client announces.
@@ -236,7 +236,31 @@ impl NativeGateway {
     #[napi(catch_unwind)]
     pub fn unknown(&self, thread: u32) -> u32 {
         self.shared
-            .with(|gateway, now| gateway.handle_unknown(now, crate::gateway::ThreadId(thread)))
+            .with(|gateway, now| gateway.handle_unknown(now, ThreadId(thread)))
+    }
+
+    /// A `prepare` effect is carried out, or, where there is a `code`, is not. `inherited` and `preset` are the agent's from
+    /// now on.
+    #[napi(catch_unwind)]
+    pub fn prepared(
+        &self,
+        thread: u32,
+        inherited: Vec<String>,
+        preset: Option<String>,
+        code: Option<String>,
+    ) -> u32 {
+        let outcome = code.map_or(Ok(()), |code| Err(refusal(&code)));
+        self.shared.with(|gateway, now| {
+            gateway.handle_prepared(now, ThreadId(thread), preset, inherited, outcome);
+        })
+    }
+
+    /// The agent has not taken the messages of a `deliver` effect, and none of them: a file is not staged any more.
+    #[napi(catch_unwind)]
+    pub fn undelivered(&self, thread: u32, code: String) -> u32 {
+        self.shared.with(|gateway, now| {
+            gateway.handle_undelivered(now, ThreadId(thread), &refusal(&code));
+        })
     }
 
     /// The answer where a file cannot be had or taken: a code of the gateway's by its name, or any other.

@@ -380,11 +380,17 @@ impl NativeGateway {
         self.shared.with(|gateway, now| gateway.handle_timeout(now))
     }
 
-    /// The agent of a thread is there, with its log so far and the Tools that it has by itself.
+    /// The agent of a thread is there, with its log so far, the Tools that it has by itself, and its preset.
     #[napi(catch_unwind)]
-    pub fn opened(&self, thread: u32, history: String, inherited: Vec<String>) -> u32 {
+    pub fn opened(
+        &self,
+        thread: u32,
+        history: String,
+        inherited: Vec<String>,
+        preset: Option<String>,
+    ) -> u32 {
         self.shared.with(|gateway, now| {
-            gateway.handle_opened(now, ThreadId(thread), &history, inherited);
+            gateway.handle_opened(now, ThreadId(thread), &history, inherited, preset);
         })
     }
 

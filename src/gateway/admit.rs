@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Gateway;
-use super::effect::{HostMessage, MessageSource, TextPart};
+use super::content::NewContent;
+use super::effect::{ContentBlock, HostMessage, MessageSource};
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
@@ -81,7 +82,12 @@ impl Gateway {
     /// The run of that id that a thread retains or has waiting.
     fn find_run(&self, thread: ThreadId, run_id: &str) -> Option<RunKey> {
         let thread = self.threads.get(&thread)?;
-        let mut known = thread.ledger.iter().chain(&thread.queue);
+        // The one that drives may be in neither yet.
+        let mut known = thread
+            .ledger
+            .iter()
+            .chain(&thread.queue)
+            .chain(&thread.driver);
         known.find(|run| *self.runs[run].run_id == *run_id).copied()
     }
 
@@ -122,11 +128,13 @@ impl Gateway {
         };
         if thread.phase == Phase::Live {
             let free = thread.is_free() && thread.queue.is_empty();
-            match plan(self.key, thread, request) {
+            match plan(self.key, &self.config, thread, request) {
                 Ok(Plan::History) => {
                     return self.admit(now, thread_id, run, request, Plan::History);
                 }
-                Ok(plan) if free => return self.admit(now, thread_id, run, request, plan),
+                Ok(plan) if free => {
+                    return self.begin(now, thread_id, run, body.into(), request, plan);
+                }
                 Err(error) if free => return Err(error),
                 // The thread may be another when it is this request's turn.
                 Ok(_) | Err(_) => {}
@@ -174,8 +182,8 @@ impl Gateway {
             let tools = thread.tools.clone();
             let admitted = Request::read(&self.config, &body, |_| tools).and_then(|request| {
                 let thread = self.threads.get(&thread_id).ok_or_else(not_available)?;
-                let plan = plan(self.key, thread, &request)?;
-                self.admit(now, thread_id, run, &request, plan)
+                let plan = plan(self.key, &self.config, thread, &request)?;
+                self.begin(now, thread_id, run, body.clone(), &request, plan)
             });
             match admitted {
                 Ok(()) => self.tell(now, run),
@@ -184,8 +192,27 @@ impl Gateway {
         }
     }
 
+    /// Admits a run, or lets the Host prepare for it.
+    fn begin(
+        &mut self,
+        now: Instant,
+        thread_id: ThreadId,
+        run: RunKey,
+        body: Box<[u8]>,
+        request: &Request<'_>,
+        plan: Plan,
+    ) -> Result<(), GatewayError> {
+        match plan {
+            Plan::Work(work) if !work.needs.is_empty() => {
+                self.prepare(now, thread_id, run, body, work.needs);
+                Ok(())
+            }
+            plan => self.admit(now, thread_id, run, request, plan),
+        }
+    }
+
     /// Admits a run: enters it in the ledger, writes its opening, and reserves the agent for it.
-    fn admit(
+    pub(super) fn admit(
         &mut self,
         now: Instant,
         thread_id: ThreadId,
@@ -314,14 +341,21 @@ impl Gateway {
 fn accept_users(seen: &mut Seen, users: Vec<NewUser>) -> Vec<HostMessage> {
     let accept = |user: NewUser| {
         seen.accept(&user.id, user.digest, user.encoded());
+        let (content, receipts, ag_ui_content) = match user.content {
+            NewContent::Texts(texts) => {
+                let blocks = texts.into_iter().map(|text| ContentBlock::Text { text });
+                (blocks.collect(), Vec::new(), None)
+            }
+            NewContent::Parts(parts) => {
+                let receipts = parts.files.into_iter().filter_map(|file| file.receipt);
+                (parts.blocks, receipts.collect(), Some(parts.json))
+            }
+        };
         HostMessage {
             id: Some(user.id),
-            content: user
-                .texts
-                .into_iter()
-                .map(|text| TextPart { text })
-                .collect(),
-            source: MessageSource::User,
+            content,
+            receipts,
+            source: MessageSource::User { ag_ui_content },
         }
     };
     users.into_iter().map(accept).collect()

@@ -129,7 +129,11 @@ impl Gateway {
             thread.tools = thread.tools.without(name);
         }
         thread.agent.state_tool &= !unregister.iter().any(|name| name == STATE_TOOL);
-        let driver = thread.driver;
+        // A run that is being prepared is planned again in any case.
+        let driver = thread.driver.filter(|run| {
+            let stage = self.runs.get(run).map(|run| &run.stage);
+            !matches!(stage, Some(super::run::Stage::Preparing { .. }))
+        });
         let in_turn = thread.agent.turn.is_some();
         self.effects.push_back(super::Effect::SyncTools {
             thread: thread_id,

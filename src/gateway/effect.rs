@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::content::SentFile;
 use super::ids::{ErrandId, ThreadId, Token};
 use super::thread::OpenMode;
 
@@ -44,7 +45,17 @@ pub enum Effect {
         /// Tools to register.
         register: Vec<ToolEffect>,
     },
-    /// Queue messages for the agent.
+    /// Look after what a run needs before it can be admitted, then call `Gateway::handle_prepared`.
+    Prepare {
+        /// The thread.
+        thread: ThreadId,
+        /// The preset to compose the blank session from.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        preset: Option<String>,
+        /// Files that must still be stored, and staged where they have receipts.
+        files: Vec<SentFile>,
+    },
+    /// Queue messages for the agent; where it does not take one for a file of it, call `Gateway::handle_undelivered`.
     Deliver {
         /// The thread.
         thread: ThreadId,
@@ -115,18 +126,34 @@ pub struct HostMessage {
     /// Kept through inbox, log and requests; the Host mints one when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Text parts.
-    pub content: Vec<TextPart>,
+    /// Its blocks, in order.
+    pub content: Vec<ContentBlock>,
+    /// Uploads that it uses up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<String>,
     /// Where it comes from.
     pub source: MessageSource,
 }
 
-/// A text block.
+/// A block of a message's content.
 #[derive(Debug, Clone, Serialize)]
-#[serde(tag = "type", rename = "text")]
-pub struct TextPart {
-    /// The text.
-    pub text: String,
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum ContentBlock {
+    /// Text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image of the Host's store.
+    Image {
+        /// The Host's own reference.
+        attachment: Box<RawValue>,
+    },
+    /// A file of any type.
+    File {
+        /// The Host's own reference.
+        attachment: Box<RawValue>,
+    },
 }
 
 /// Provenance of a message.
@@ -134,7 +161,12 @@ pub struct TextPart {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum MessageSource {
     /// The person's own words.
-    User,
+    User {
+        /// The AG-UI parts that were accepted, where the blocks do not say all of them: JSON text, because a value would
+        /// not come back from the log letter for letter.
+        #[serde(rename = "agUiContent", skip_serializing_if = "Option::is_none")]
+        ag_ui_content: Option<String>,
+    },
     /// Context that this gateway injects (spec: gateway, 注入的 AG-UI context).
     AgUi {
         /// Always `snapshot`: it replaces what was said before.

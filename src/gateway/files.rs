@@ -245,9 +245,14 @@ pub fn refusal(code: &str) -> GatewayError {
         Some(code @ Code::UnsupportedMediaType) => {
             (code, "the bytes are not an image of the announced type")
         }
-        Some(code @ Code::HostServiceMissing) => {
-            (code, "the Host lacks the service that this file needs")
+        Some(code @ Code::HostServiceMissing) => (code, "the Host lacks a service that this needs"),
+        Some(code @ Code::MessageLimitExceeded) => {
+            (code, "the Host takes fewer images in a message")
         }
+        Some(code @ Code::UnsupportedMessageContent) => {
+            (code, "the agent's model takes no images")
+        }
+        Some(Code::PresetLocked) => return super::presets::locked(),
         Some(code @ Code::AgentNotAvailable) => (code, "the thread's agent is not available"),
         _ => (Code::AgentExecutionError, "the Host failed"),
     };

@@ -10,7 +10,7 @@ use super::ids::{RunKey, ThreadId};
 use super::run::Stage;
 use super::thread::{Body, Thread, live};
 use super::timer::Timer;
-use crate::agui::{Event, Json};
+use crate::agui::{Content, Event, Json};
 use crate::projection::{
     AssistantView, BrowserSide, Change, FrontendResult, SettledView, StartedView,
 };
@@ -45,6 +45,12 @@ impl Gateway {
     pub(super) fn apply_record(&mut self, now: Instant, thread_id: ThreadId, record: Record) {
         let record = match record.event {
             SessionEvent::Presented(presented) => return self.presented(now, thread_id, presented),
+            SessionEvent::PresetSelected { preset } => {
+                if let Some(thread) = live(&mut self.threads, thread_id) {
+                    thread.preset.current = Some(preset);
+                }
+                return;
+            }
             event => Record { event, ..record },
         };
         match &record.event {
@@ -63,8 +69,12 @@ impl Gateway {
             calls: &thread.calls,
         };
         match thread.transcript.apply(record.event, &browser) {
-            Change::User { id, texts } => {
-                let digest = self.key.user_texts(texts.iter().map(String::as_str));
+            Change::User { id, texts, parts } => {
+                let parts = parts.as_deref().and_then(Content::parse);
+                let digest = match &parts {
+                    Some(parts) => self.key.user(parts),
+                    None => self.key.user_texts(texts.iter().map(String::as_str)),
+                };
                 thread.seen.record(&id, digest);
             }
             Change::Assistant(view) => self.assistant(now, thread_id, &view),
@@ -87,6 +97,7 @@ impl Gateway {
             return;
         };
         thread.agent.turn = Some(started);
+        thread.preset.locked = true;
         thread.interrupted = false;
         // A run is handed over only while its agent is idle, so the next turn is the one that it opened.
         if let Some(run) = thread.driver.and_then(|run| self.runs.get_mut(&run))

@@ -55,13 +55,15 @@ impl Gateway {
         });
     }
 
-    /// The agent is there. `history` is its durable log so far, a JSON array of records.
+    /// The agent is there. `history` is its durable log so far, a JSON array of records; `preset` is what it is composed
+    /// from, where the Host knows of presets.
     pub fn handle_opened(
         &mut self,
         now: Instant,
         thread_id: ThreadId,
         history: &str,
         mut inherited: Vec<String>,
+        preset: Option<String>,
     ) {
         let Some(thread) = self.threads.get_mut(&thread_id) else {
             return;
@@ -86,6 +88,9 @@ impl Gateway {
         self.watch_drive(now);
         for record in records {
             self.apply_record(now, thread_id, record);
+        }
+        if let (Some(thread), Some(preset)) = (self.threads.get_mut(&thread_id), preset) {
+            thread.preset.current = Some(preset);
         }
         if self.shut_down {
             self.close(now, thread_id, &not_available());
@@ -199,7 +204,6 @@ impl Gateway {
             return;
         };
         let waiting = std::mem::take(&mut thread.queue);
-        let driver = thread.driver;
         for (token, deadline) in thread.calls.drain() {
             // Bodies settle by the Host's own abort.
             self.timers.clear(deadline, Timer::Call(thread_id, token));
@@ -211,6 +215,11 @@ impl Gateway {
             self.reject(now, run, error.clone());
         }
         self.refuse_errands(thread_id, error);
+        self.refuse_preparing(now, thread_id, error);
+        let driver = self
+            .threads
+            .get(&thread_id)
+            .and_then(|thread| thread.driver);
         if let Some(run) = driver {
             self.fail(now, run, error);
         }
@@ -292,6 +301,8 @@ impl Gateway {
                 self.touch(now, thread_id);
                 self.close_if_unused(now, thread_id);
             }
+            // The Host's answer frees the thread; whoever repeats the request before may have the run.
+            Stage::Preparing { .. } => {}
             Stage::Admitted(_) | Stage::Syncing(_) | Stage::Driving { .. } => {
                 let error = GatewayError::new(Code::ClientDisconnected, "the client disconnected");
                 self.fail_and_cancel(now, run_key, &error);

@@ -11,7 +11,8 @@
 //!
 //! Where a rule lives: `route` and `http` (path, method, media type), `auth` (secret, identity), `request` (a body's own limits),
 //! `props` (what `forwardedProps` asks for),
-//! `plan` (what a request means for its thread), `admit` (queue, ledger, opening of a run), `drive` (handing an
+//! `presets` (which preset a thread may have), `content` (what a person's message may carry),
+//! `plan` (what a request means for its thread), `prepare` (what the Host does before a run is admitted), `admit` (queue, ledger, opening of a run), `drive` (handing an
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
 //! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
 //! `park` (when a turn waits for the browser), `end` (how a run ends), `lifecycle` (opening, idling, closing),
@@ -24,6 +25,7 @@ mod auth;
 mod bodies;
 mod calls;
 mod config;
+mod content;
 mod digest;
 mod drive;
 mod effect;
@@ -39,6 +41,8 @@ mod notes;
 mod output;
 mod park;
 mod plan;
+mod prepare;
+mod presets;
 mod props;
 mod request;
 mod route;
@@ -58,9 +62,10 @@ use std::time::Instant;
 pub use auth::Secret;
 pub use bodies::{BodyChange, CallHead};
 pub use config::{Config, ConfigError, RequestLimits, RunLimits, ToolSchemas};
+pub use content::SentFile;
 pub use drive::ToolSync;
 pub use effect::{
-    CallDecision, CallOutcome, Effect, HostMessage, MessageSource, TextPart, ToolEffect,
+    CallDecision, CallOutcome, ContentBlock, Effect, HostMessage, MessageSource, ToolEffect,
 };
 pub use errands::{Errand, ErrandEnd};
 pub use error::{Code, GatewayError};

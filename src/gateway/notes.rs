@@ -1,6 +1,6 @@
 //! What the gateway tells the model beside the person's words (spec: gateway, Model Experience).
 
-use super::effect::{HostMessage, MessageSource, TextPart};
+use super::effect::{ContentBlock, HostMessage, MessageSource};
 use crate::agui::Context;
 
 /// Title of the section that holds the shared state.
@@ -34,7 +34,8 @@ pub(super) fn state(value: &str) -> HostMessage {
 fn snapshot(sections: Vec<String>, text: String) -> HostMessage {
     HostMessage {
         id: None,
-        content: vec![TextPart { text }],
+        content: vec![ContentBlock::Text { text }],
+        receipts: Vec::new(),
         source: MessageSource::AgUi {
             form: "snapshot",
             sections,

@@ -64,7 +64,7 @@ impl Gateway {
         self.readers.insert(id, reader);
         if let Some(run) = self.runs.get_mut(&run_key) {
             run.readers.push(id);
-            if !matches!(run.stage, Stage::Queued(_)) {
+            if !matches!(run.stage, Stage::Queued(_) | Stage::Preparing { .. }) {
                 self.mark_ready(id);
             }
         }

@@ -3,15 +3,20 @@
 //! A plan is made from the thread as it is, and changes nothing; whatever can be refused is refused here. Applying a
 //! plan cannot fail.
 
+use super::config::Config;
+use super::content::NewContent;
 use super::digest::{Digest, DigestKey};
 use super::effect::CallOutcome;
 use super::error::{Code, GatewayError};
+use super::prepare::Needs;
 use super::request::Request;
-use super::seen::{Verdict, metadata_of, result_text, text_of};
+use super::seen::{Verdict, metadata_of, result_text};
 use super::state::Baseline;
 use super::thread::Thread;
-use crate::agui::{Content, Message, ToolMessage, UserMessage};
-use crate::projection::{FrontendResult, encode_result, encode_user, frontend_result_meta};
+use crate::agui::{Message, ToolMessage, UserMessage};
+use crate::projection::{
+    FrontendResult, encode_result, encode_user, encode_user_parts, frontend_result_meta,
+};
 use crate::tools::STATE_TOOL;
 
 /// What a request will do.
@@ -27,6 +32,8 @@ pub(super) enum Plan {
 pub(super) struct WorkPlan {
     pub(super) messages: NewMessages,
     pub(super) baseline: Baseline,
+    /// What the Host has to do before it is admitted.
+    pub(super) needs: Needs,
 }
 
 /// What of a request's messages is new.
@@ -42,7 +49,7 @@ pub(super) struct NewMessages {
 pub(super) struct NewUser {
     pub(super) id: String,
     pub(super) digest: Digest,
-    pub(super) texts: Vec<String>,
+    pub(super) content: NewContent,
 }
 
 #[derive(Debug)]
@@ -67,7 +74,10 @@ impl NewMessages {
 
 impl NewUser {
     pub(super) fn encoded(&self) -> String {
-        encode_user(&self.id, &self.texts)
+        match &self.content {
+            NewContent::Texts(texts) => encode_user(&self.id, texts),
+            NewContent::Parts(parts) => encode_user_parts(&self.id, &parts.json),
+        }
     }
 }
 
@@ -83,10 +93,11 @@ impl NewResult {
 /// When the request does not fit the thread. The thread is as it was.
 pub(super) fn plan(
     key: DigestKey,
+    config: &Config,
     thread: &Thread,
     request: &Request<'_>,
 ) -> Result<Plan, GatewayError> {
-    let messages = new_messages(key, thread, request)?;
+    let messages = new_messages(key, config, thread, request)?;
     match (messages.users.is_empty(), messages.results.is_empty()) {
         (true, true) => return Ok(Plan::History),
         (false, false) => {
@@ -103,14 +114,27 @@ pub(super) fn plan(
         }
         _ => {}
     }
+    let requested = request.preset.as_deref();
+    let preset = thread
+        .preset
+        .selection(config, &thread.key.principal, requested)?;
     let baseline = thread.state.baseline(request.state());
-    check_collisions(thread, request, &baseline)?;
-    Ok(Plan::Work(WorkPlan { messages, baseline }))
+    // Against another composition they are checked once that is there.
+    if preset.is_none() {
+        check_collisions(thread, request, &baseline)?;
+    }
+    let needs = Needs::new(preset, &messages);
+    Ok(Plan::Work(WorkPlan {
+        messages,
+        baseline,
+        needs,
+    }))
 }
 
 /// Finds what the thread has not seen yet.
 fn new_messages(
     key: DigestKey,
+    config: &Config,
     thread: &Thread,
     request: &Request<'_>,
 ) -> Result<NewMessages, GatewayError> {
@@ -120,7 +144,7 @@ fn new_messages(
     } = NewMessages::default();
     for message in &request.input.messages {
         match message {
-            Message::User(message) => users.extend(new_user(key, thread, &users, message)?),
+            Message::User(message) => users.extend(new_user(key, config, thread, &users, message)?),
             Message::Tool(message) => results.extend(new_result(key, thread, &results, message)?),
             // Assistant and system messages are the server's to keep; what a client holds of them is a copy.
             _ => {}
@@ -138,11 +162,12 @@ fn conflict(what: &str) -> GatewayError {
 
 fn new_user(
     key: DigestKey,
+    config: &Config,
     thread: &Thread,
     earlier: &[NewUser],
     message: &UserMessage<'_>,
 ) -> Result<Option<NewUser>, GatewayError> {
-    let digest = key.user(message);
+    let digest = key.user(&message.content);
     match thread.seen.compare(&message.id, digest) {
         Verdict::Known => return Ok(None),
         Verdict::Conflict => return Err(conflict("message")),
@@ -155,14 +180,11 @@ fn new_user(
             Err(conflict("message"))
         };
     }
-    let texts = match &message.content {
-        Content::Text(text) => vec![text.clone().into_owned()],
-        Content::Parts(parts) => parts.iter().filter_map(text_of).map(Into::into).collect(),
-    };
+    let content = NewContent::open(&message.content, &config.url_key, &thread.key)?;
     Ok(Some(NewUser {
         id: message.id.clone().into_owned(),
         digest,
-        texts,
+        content,
     }))
 }
 

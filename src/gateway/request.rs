@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::config::{Config, ToolSchemas};
+use super::content;
 use super::error::{Code, GatewayError};
 use super::ids::is_identity;
+use super::presets;
 use super::props::Props;
 use super::seen::text_of;
-use crate::agui::{Content, Json, Message, RunAgentInput, ToolMessage, UserMessage};
+use crate::agui::{Content, Json, Message, RunAgentInput, ToolMessage};
 use crate::tools::{Catalogue, Limits, RawTool, Strictness};
 
 /// Metadata of a Tool result nests no deeper: it is kept in the log for ever.
@@ -21,6 +23,8 @@ pub struct Request<'a> {
     pub(super) input: RunAgentInput<'a>,
     #[expect(dead_code, reason = "the features that read it come next")]
     pub(super) props: Props<'a>,
+    /// The preset that the client wants.
+    pub(super) preset: Option<String>,
     pub(super) tools: Catalogue,
 }
 
@@ -54,6 +58,7 @@ impl<'a> Request<'a> {
         check.resume()?;
         let props = Props::read(input.forwarded_props);
         Ok(Self {
+            preset: presets::requested(&props)?,
             input,
             props,
             tools,
@@ -129,7 +134,7 @@ impl Check<'_, '_> {
         }
         for message in &self.input.messages {
             match message {
-                Message::User(user) => user_content(user)?,
+                Message::User(user) => content::check(&user.content, limits)?,
                 Message::Tool(tool) => tool_content(tool)?,
                 _ => {}
             }
@@ -232,22 +237,6 @@ impl Check<'_, '_> {
             }
         }
         Ok(())
-    }
-}
-
-/// User content is text, as a string or as parts.
-fn user_content(message: &UserMessage<'_>) -> Result<(), GatewayError> {
-    let unsupported = |what: &str| Err(GatewayError::new(Code::UnsupportedMessageContent, what));
-    match &message.content {
-        Content::Text(text) if text.is_empty() => unsupported("a user message is empty"),
-        Content::Text(_) => Ok(()),
-        Content::Parts(parts) if parts.iter().any(|part| text_of(part).is_none()) => {
-            unsupported("only text parts are supported")
-        }
-        Content::Parts(parts) if parts.iter().filter_map(text_of).all(str::is_empty) => {
-            unsupported("a user message is empty")
-        }
-        Content::Parts(_) => Ok(()),
     }
 }
 

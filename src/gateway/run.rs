@@ -48,6 +48,13 @@ impl Peer {
 pub(super) enum Stage {
     /// Waits for its thread. The request is kept as it came and read again when its turn comes.
     Queued(Box<[u8]>),
+    /// The Host does what the run needs first; its thread is reserved, nothing is decided.
+    Preparing {
+        /// The request, to be read again.
+        body: Box<[u8]>,
+        /// The preset that is being selected.
+        preset: Option<String>,
+    },
     /// Accepted; its opening is in the record, and the agent knows nothing of it yet.
     Admitted(Work),
     /// The Host is replacing the browser's Tools.

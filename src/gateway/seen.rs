@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::content::digest_file;
 use super::digest::{Digest, DigestKey};
-use crate::agui::{Content, Part, ToolMessage, UserMessage};
+use crate::agui::{Content, Part, ToolMessage};
 use crate::projection::FrontendResult;
 
 /// The accepted messages of a thread.
@@ -73,13 +74,22 @@ impl Seen {
 }
 
 impl DigestKey {
-    /// The digest of a user message. A string and one text part are the same content, so that the log, which knows
+    /// The digest of a user message's content. A string and one text part are the same content, so that the log, which knows
     /// parts only, gives the same digest after a restart.
-    pub(super) fn user(self, message: &UserMessage<'_>) -> Digest {
-        match &message.content {
-            Content::Text(text) => self.user_texts(std::iter::once(&**text)),
-            Content::Parts(parts) => self.user_texts(parts.iter().filter_map(text_of)),
+    pub(super) fn user(self, content: &Content<'_>) -> Digest {
+        let parts = match content {
+            Content::Text(text) => return self.user_texts(std::iter::once(&**text)),
+            Content::Parts(parts) => parts,
+        };
+        let mut digester = self.digester();
+        digester.piece(b"user");
+        for part in parts {
+            match text_of(part) {
+                Some(text) => digester.piece(text.as_bytes()),
+                None => digest_file(part, &mut digester),
+            }
         }
+        digester.finish()
     }
 
     /// The digest of a user message's text parts.

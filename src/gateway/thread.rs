@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::calls::BrowserCalls;
 use super::ids::{ErrandId, RunKey, ThreadId, ThreadKey};
+use super::presets::Preset;
 use super::seen::Seen;
 use super::state::SharedState;
 use crate::projection::{Deliverables, Transcript};
@@ -23,6 +24,7 @@ pub(super) struct Thread {
     pub(super) agent: AgentState,
     pub(super) transcript: Transcript,
     pub(super) deliverables: Deliverables,
+    pub(super) preset: Preset,
     /// Requests that are no runs and want something of the agent.
     pub(super) errands: Vec<ErrandId>,
     /// Something lives in the agent only and outlives whoever brought it: the thread stays until it has been idle.
@@ -131,6 +133,7 @@ impl Thread {
             agent: AgentState::default(),
             transcript: Transcript::new(&session_id),
             deliverables: Deliverables::new(&session_id, thread_url),
+            preset: Preset::default(),
             errands: Vec::new(),
             kept: false,
             seen: Seen::default(),

@@ -13,6 +13,8 @@ pub enum Change {
         id: String,
         /// Its text parts.
         texts: Vec<String>,
+        /// The AG-UI parts that were accepted, JSON, where they are more than texts.
+        parts: Option<String>,
     },
     /// A model message was committed.
     Assistant(AssistantView),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::change::CallView;
 use super::frontend_result::FrontendResult;
+use crate::agui::json::write_string;
 use crate::tools::STATE_TOOL;
 
 #[derive(Serialize)]
@@ -85,6 +86,17 @@ pub(crate) fn encode_user(id: &str, texts: &[String]) -> String {
         role: "user",
         content,
     })
+}
+
+/// The encoded AG-UI user message of parts that are encoded already.
+#[must_use]
+pub(crate) fn encode_user_parts(id: &str, parts: &str) -> String {
+    let mut message = String::from(r#"{"id":"#);
+    write_string(id, &mut message);
+    message.push_str(r#","role":"user","content":"#);
+    message.push_str(parts);
+    message.push('}');
+    message
 }
 
 /// The encoded AG-UI Tool message of a browser's result.

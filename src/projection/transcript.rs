@@ -9,7 +9,10 @@ use std::sync::Arc;
 use super::cards::Cards;
 use super::change::{AssistantView, CallView, Change, SettledView, StartedView};
 use super::frontend_result::{BrowserSide, frontend_result_of};
-use super::message::{encode_assistant, encode_result, encode_server_result, encode_user};
+use super::message::{
+    encode_assistant, encode_result, encode_server_result, encode_user, encode_user_parts,
+};
+use crate::agui::Content;
 use crate::session::{AssistantMessage, SessionEvent, ToolCall, ToolResult, UserMessage};
 use crate::tools::STATE_TOOL;
 
@@ -107,6 +110,7 @@ impl Transcript {
             | SessionEvent::TurnEnd { .. }
             | SessionEvent::AssistantAttempt
             | SessionEvent::Presented(_)
+            | SessionEvent::PresetSelected { .. }
             | SessionEvent::Other => Change::Nothing,
         }
     }
@@ -116,10 +120,20 @@ impl Transcript {
         if message.source_kind != "user" {
             return Change::Nothing;
         }
-        self.push(&encode_user(&message.id, &message.texts));
+        let parts = message.parts.as_deref().and_then(Content::parse);
+        let parts = parts.map(|parts| {
+            let mut json = String::new();
+            parts.write_json(&mut json);
+            json
+        });
+        self.push(&match &parts {
+            Some(parts) => encode_user_parts(&message.id, parts),
+            None => encode_user(&message.id, &message.texts),
+        });
         Change::User {
             id: message.id,
             texts: message.texts,
+            parts,
         }
     }
 

@@ -57,6 +57,11 @@ pub enum SessionEvent {
     ToolResult(ToolResult),
     /// Files were declared as deliverables.
     Presented(Presented),
+    /// The blank session got another composition.
+    PresetSelected {
+        /// Id of the preset.
+        preset: String,
+    },
     /// Nothing that the projection reads.
     Other,
 }
@@ -94,6 +99,8 @@ pub struct UserMessage {
     pub source_kind: String,
     /// The text parts in order. Parts of other kinds are left out.
     pub texts: Vec<String>,
+    /// The AG-UI parts that were accepted, where the gateway has put them beside the content: JSON text.
+    pub parts: Option<String>,
 }
 
 /// A committed model message.
@@ -229,6 +236,10 @@ impl Envelope<'_> {
                 SessionEvent::UserMessage(UserMessage {
                     id: message.id,
                     source_kind: message.source.kind,
+                    parts: match message.source.ag_ui_content {
+                        Some(Value::String(parts)) => Some(parts),
+                        _ => None,
+                    },
                     texts: message
                         .content
                         .into_iter()
@@ -254,6 +265,10 @@ impl Envelope<'_> {
             "tool/result" => {
                 let result: ToolResultData = serde_json::from_str(data)?;
                 SessionEvent::ToolResult(result.into_result(self.card()))
+            }
+            "agent-preset/selected" => {
+                let PresetData { preset } = serde_json::from_str(data)?;
+                SessionEvent::PresetSelected { preset }
             }
             "deliverables/presented" => SessionEvent::Presented(Presented::read(self.seq, data)?),
             _ => SessionEvent::Other,
@@ -310,6 +325,14 @@ impl From<ReasonData> for TurnEnd {
 #[derive(Deserialize)]
 struct SourceData {
     kind: String,
+    #[serde(rename = "agUiContent")]
+    ag_ui_content: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct PresetData {
+    #[serde(rename = "agentPreset")]
+    preset: String,
 }
 
 #[derive(Deserialize)]

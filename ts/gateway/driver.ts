@@ -6,7 +6,7 @@
 
 import { NativeGateway } from '../native.ts'
 import type { HttpError } from '../native.ts'
-import type { AgentEvents, AgentHost, HostAgent, HostFiles, HostStores, HostTool, HostToolCall, HostToolResult } from '../host/port.ts'
+import type { AgentEvents, AgentHost, HostAgent, HostFiles, HostStores, HostTool, HostToolCall, HostToolResult, RunNeeds } from '../host/port.ts'
 import type { CallOutcome, Effect, ToolEffect } from './effects.ts'
 import { ErrandSet } from './errands.ts'
 import type { ErrandWork } from './errands.ts'
@@ -207,7 +207,8 @@ export class GatewayDriver {
       case 'open': void this.#openAgent(effect); break
       case 'close': void this.#closeAgent(effect.thread); break
       case 'syncTools': this.#syncTools(effect.thread, effect.unregister, effect.register); break
-      case 'deliver': this.#order(effect.thread, agent => { agent.deliver(effect.messages, effect.wake) }); break
+      case 'prepare': void this.#prepare(effect.thread, effect); break
+      case 'deliver': this.#deliver(effect); break
       case 'cancel': this.#order(effect.thread, agent => { agent.cancel() }); break
       case 'settle': this.#settle(effect.token, effect.outcome); break
       case 'upload':
@@ -231,7 +232,7 @@ export class GatewayDriver {
       const agent = await this.#host.open(request, this.#events(id, thread))
       thread.agent = agent
       this.#identities.set(agent.agent, thread.identity)
-      this.after(this.native.opened(id, agent.history, agent.inheritedTools()))
+      this.after(this.native.opened(id, agent.history, agent.inheritedTools(), agent.preset))
     } catch (error) {
       this.#threads.delete(id)
       const code = codeOf(error)
@@ -269,6 +270,31 @@ export class GatewayDriver {
   /** A thread is gone: whoever waits for the last of them learns of it. */
   #forgotten(): void {
     if (this.native.threadCount === 0) this.#drained?.()
+  }
+
+  async #prepare(id: number, { preset, files }: RunNeeds): Promise<void> {
+    const agent = this.#threads.get(id)?.agent
+    if (agent === undefined) return
+    let code: string | undefined
+    try {
+      if (agent.prepare === undefined) code = 'HOST_SERVICE_MISSING'
+      else await agent.prepare({ files, ...preset === undefined ? {} : { preset } })
+    } catch (error) {
+      code = codeOf(error)
+      if (this.native.fileRefusal(code).status === 500) this.#logger.warn(`agent of a thread could not be prepared (${code || nameOf(error)})`)
+    }
+    this.after(this.native.prepared(id, agent.inheritedTools(), agent.preset, code))
+  }
+
+  #deliver({ thread, messages, wake }: Extract<Effect, { type: 'deliver' }>): void {
+    this.#order(thread, (agent) => {
+      try {
+        agent.deliver(messages, wake)
+      } catch (error) {
+        if (codeOf(error) !== 'FILE_NOT_STAGED') throw error
+        this.native.undelivered(thread, codeOf(error))
+      }
+    })
   }
 
   #order(id: number, order: (agent: HostAgent) => void): void {

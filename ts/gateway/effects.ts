@@ -4,13 +4,14 @@
  * @module
  */
 
-import type { HostMessage } from '../host/port.ts'
+import type { HostMessage, RunNeeds } from '../host/port.ts'
 
 /** One effect. */
 export type Effect =
   | { readonly type: 'open', readonly thread: number, readonly sessionId: string, readonly tenantId: string, readonly userId: string, readonly threadId: string, readonly mode: 'any' | 'stored' }
   | { readonly type: 'close', readonly thread: number }
   | { readonly type: 'syncTools', readonly thread: number, readonly unregister: readonly string[], readonly register: readonly ToolEffect[] }
+  | { readonly type: 'prepare', readonly thread: number } & RunNeeds
   | { readonly type: 'deliver', readonly thread: number, readonly messages: readonly HostMessage[], readonly wake: boolean }
   | { readonly type: 'cancel', readonly thread: number }
   | { readonly type: 'upload', readonly errand: number, readonly thread: number }

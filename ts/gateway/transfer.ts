@@ -124,6 +124,8 @@ export class Transfer {
     const answer = reason instanceof Refusal ? reason.answer : answerOf(reason)
     // What is left of the body is not wanted; the connection ends with the answer.
     sendError(this.#res, answer, this.#req.complete ? {} : { connection: 'close' })
+    // Whoever read it may still wait for more, and would hold it back.
+    this.#req.removeAllListeners('readable')
     this.#req.resume()
   }
 

@@ -11,14 +11,17 @@ import type { Session, UserMessage } from '@deepseek-ai/dsh-session'
 import type { ToolExecutionResult } from '@deepseek-ai/dsh-tools'
 import { AttemptReader } from './attempts.ts'
 import { CardReader } from './cards.ts'
-import { ASSISTANT_CHUNK, ASSISTANT_STREAM, findParentScope, readEvents } from './compat.ts'
+import { ASSISTANT_CHUNK, ASSISTANT_STREAM, findParentScope, readEvents, sessionPreset } from './compat.ts'
 import type { AssistantFrame, ChunkData, LoggedEvent, ParentScope } from './compat.ts'
 import { readDeliverable } from './deliverables.ts'
 import { errorLabel, HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
 import { stageFile } from './files.ts'
 import { HeldReports, SILENCE } from './outlet.ts'
-import type { AgentEvents, HostAgent, HostMessage, HostTool, StoredFile } from './port.ts'
+import type { AgentEvents, HostAgent, HostMessage, HostTool, RunNeeds, StoredFile } from './port.ts'
+import { selectPreset } from './presets.ts'
+import { bindFiles, checkFiles, commit, release } from './prompt-files.ts'
+import type { BoundMessage } from './prompt-files.ts'
 import { encodeHistory, encodeRecord } from './records.ts'
 import { sameNames, toDefinition } from './tools.ts'
 import type { OwnTool, ToolCatalog } from './tools.ts'
@@ -60,7 +63,7 @@ export class DshAgent implements HostAgent {
   /** The status reported last. */
   #status: 'idle' | 'running' = 'idle'
   /** Batches that must not join the turn that runs. */
-  #waiting: UserMessage[][] = []
+  #waiting: BoundMessage[][] = []
   readonly #bodies = new Set<string>()
   readonly #own = new Map<string, OwnTool>()
   #parentOf: ParentScope | undefined
@@ -120,7 +123,7 @@ export class DshAgent implements HostAgent {
   deliver(messages: readonly HostMessage[], wake: boolean): void {
     this.#assertCallable()
     if (messages.length === 0) return
-    const batch = messages.map(toUserMessage)
+    const batch = bindFiles(this.#around.ctx, this.agent, messages)
     // Joined messages would enter the turn that runs, ahead of the one that wakes. The Host keeps single ones in order.
     const joins = batch.length > 1 && this.agent.status === 'running'
     if (wake && (joins || this.#waiting.length > 0)) this.#waiting.push(batch)
@@ -130,7 +133,7 @@ export class DshAgent implements HostAgent {
   cancel(): void {
     if (this.#over) return
     this.#assertCallable()
-    this.#waiting = []
+    this.#dropWaiting()
     this.agent.cancel({ kind: 'user' })
   }
 
@@ -148,6 +151,19 @@ export class DshAgent implements HostAgent {
 
   inheritedTools(): string[] {
     return [...this.#readInherited()]
+  }
+
+  get preset(): string | undefined {
+    return sessionPreset(this.#session)
+  }
+
+  async prepare({ preset, files }: RunNeeds): Promise<void> {
+    this.#assertCallable()
+    await checkFiles(this.#around.ctx, this.agent, files)
+    if (preset === undefined) return
+    await selectPreset(this.#around.ctx, this.agent, preset)
+    this.#around.catalog.forget(this.agent)
+    this.#inherited = this.#readInherited()
   }
 
   async stageFile(file: { data: AsyncIterable<Uint8Array>, name: string, signal: AbortSignal }): Promise<StoredFile> {
@@ -284,13 +300,25 @@ export class DshAgent implements HostAgent {
     else this.#enqueue(batch, true)
   }
 
-  #enqueue(batch: readonly UserMessage[], wake: boolean): void {
-    for (const [index, message] of batch.entries()) {
-      // A message that a crash left in the inbox and that its client sends again: the Host refuses pending ids.
-      this.agent.inbox.remove(message.id)
-      if (wake && index === batch.length - 1) this.agent.followup(message)
-      else this.agent.inject(message)
+  #enqueue(batch: readonly BoundMessage[], wake: boolean): void {
+    try {
+      for (const [index, bound] of batch.entries()) {
+        const message = toUserMessage(bound.message)
+        // A message that a crash left in the inbox and that its client sends again: the Host refuses pending ids.
+        this.agent.inbox.remove(message.id)
+        if (wake && index === batch.length - 1) this.agent.followup(message)
+        else this.agent.inject(message)
+      }
+      commit(batch)
+    } finally {
+      // Of what was committed nothing is left to release.
+      release(batch)
     }
+  }
+
+  #dropWaiting(): void {
+    release(this.#waiting.flat())
+    this.#waiting = []
   }
 
   #readInherited(): readonly string[] {
@@ -298,7 +326,7 @@ export class DshAgent implements HostAgent {
   }
 
   async #release(): Promise<void> {
-    this.#waiting = []
+    this.#dropWaiting()
     if (this.#publishing) await undefined // the Host logs the cancellation, which it cannot do right now
     try {
       await this.#handle?.dispose()

@@ -30,6 +30,14 @@ export type HostErrorCode =
   | 'FILE_FORBIDDEN'
   /** The file exceeds a limit. */
   | 'FILE_TOO_LARGE'
+  /** A file was sent already, or its upload is forgotten. */
+  | 'FILE_NOT_STAGED'
+  /** A turn has begun with another preset. */
+  | 'PRESET_LOCKED'
+  /** The images of a message exceed a limit of the Host's. */
+  | 'MESSAGE_LIMIT_EXCEEDED'
+  /** The model takes no such content. */
+  | 'UNSUPPORTED_MESSAGE_CONTENT'
   /** The bytes are no image of the type that was said. */
   | 'UNSUPPORTED_MEDIA_TYPE'
 

@@ -92,7 +92,8 @@ export interface HostAgent {
    * Queues messages for the agent, in order. With `wake` the last one opens a turn of its own and the others join
    * it; without, all of them wait for the next step of the running turn, or for the turn that is next.
    *
-   * @throws When the agent is gone, or from inside a report of a record.
+   * @throws When the agent is gone, or from inside a report of a record. An error with `code` `FILE_NOT_STAGED` where an
+   *   upload of a message cannot be used up: the agent has got none of the messages then.
    */
   deliver(messages: readonly HostMessage[], wake: boolean): void
   /** Requests cancellation of the running turn and drops what is queued, also when idle. No-op on a gone agent. */
@@ -106,6 +107,17 @@ export interface HostAgent {
   registerTool(tool: HostTool): () => void
   /** Names of the Tools that this agent inherits (global, preset), without those of {@link registerTool}. */
   inheritedTools(): string[]
+  /** Id of the preset that the session is composed from; absent where there is none. */
+  readonly preset?: string | undefined
+  /**
+   * Looks after what a run needs before it is admitted. A Host without it has neither presets nor files (501). Nothing else
+   * is asked of the agent meanwhile.
+   *
+   * @throws An error with `code` `PRESET_LOCKED` where a turn has begun, `FILE_NOT_STAGED` where a file was sent already or
+   *   is forgotten, `MESSAGE_LIMIT_EXCEEDED`, `UNSUPPORTED_MESSAGE_CONTENT` or `HOST_SERVICE_MISSING`. The preset is what it
+   *   was then.
+   */
+  prepare?(needs: RunNeeds): Promise<void>
   /**
    * Stages a file with the agent: it waits there for a message that carries it. `data` is read as fast as it is kept.
    *
@@ -131,9 +143,29 @@ export interface HostAgent {
 export interface HostMessage {
   /** Message id to keep through inbox, log and requests. The Host mints one when absent. */
   readonly id?: string
-  readonly content: readonly { readonly type: 'text', readonly text: string }[]
+  readonly content: readonly ContentBlock[]
+  /** Receipts of uploads that the message uses up. Not part of what the agent sees. */
+  readonly receipts?: readonly string[]
   /** Provenance: `{kind:'user'}` for the person's own words, a kind of ours for injected context. */
   readonly source: { readonly kind: string, readonly [key: string]: unknown }
+}
+
+/** A block of a message: text, or a file as its store refers to it. */
+export type ContentBlock =
+  | { readonly type: 'text', readonly text: string }
+  | { readonly type: FileKind, readonly attachment: unknown }
+
+/** What a run needs of its agent. */
+export interface RunNeeds {
+  /** The preset that the blank session shall be composed from. */
+  readonly preset?: string
+  /** Files that its messages carry. */
+  readonly files: readonly SentFile[]
+}
+
+/** A file that a message carries. */
+export interface SentFile extends StoredFile {
+  readonly kind: FileKind
 }
 
 /** A Tool whose body lives in the gateway. */

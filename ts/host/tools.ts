@@ -124,6 +124,11 @@ export class ToolCatalog {
     })
   }
 
+  /** An agent inherits from another scope now. */
+  forget(agent: Agent): void {
+    this.#scoped.delete(agent)
+  }
+
   #changed(): void {
     if (this.#ownChange) return
     this.#global = undefined

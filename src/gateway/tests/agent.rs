@@ -115,6 +115,11 @@ impl SimAgent {
         }
     }
 
+    /// Whether no turn is open.
+    pub(super) fn turn_is_over(&self) -> bool {
+        self.turn.is_none()
+    }
+
     /// Whether a body of the agent waits under this token.
     pub(super) fn waits_for(&self, token: Token) -> bool {
         self.turn

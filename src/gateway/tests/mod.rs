@@ -4,5 +4,6 @@
 mod agent;
 mod errands;
 mod model;
+mod prepare;
 mod rules;
 mod world;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::agent::Answer;
 use super::world::{World, ask, pick};
-use crate::gateway::ReaderId;
+use crate::gateway::{Code, Errand, ErrandEnd, FileKind, ReaderId};
 
 const MAX_RUNS: usize = 3;
 const MAX_EVENTS: usize = 64;
@@ -24,6 +24,9 @@ enum Move {
         run: u8,
         messages: Vec<u8>,
         state: Option<u8>,
+        preset: Option<u8>,
+        /// The last message carries a file.
+        file: bool,
     },
     /// A browser answers some of the calls that it has seen.
     Answer {
@@ -43,6 +46,19 @@ enum Move {
     Collide(bool),
     /// Somebody else disposes an agent.
     Gone(u8),
+    /// The Host has prepared a run, or has not.
+    Prepare(bool),
+    /// A file of the next message is not staged any more.
+    Undeliverable,
+    /// Somebody uploads, or asks for a deliverable.
+    Errand {
+        thread: u8,
+        upload: bool,
+    },
+    EndErrand {
+        errand: u8,
+        kept: bool,
+    },
 }
 
 fn answers() -> impl Strategy<Value = Answer> {
@@ -61,8 +77,13 @@ fn answers() -> impl Strategy<Value = Answer> {
 fn moves() -> impl Strategy<Value = Move> {
     let messages = prop::collection::vec(0u8..6, 0..3);
     prop_oneof![
-        6 => (0u8..3, 0u8..12, messages, prop::option::of(0u8..4))
-            .prop_map(|(thread, run, messages, state)| Move::Ask { thread, run, messages, state }),
+        6 => (
+            (0u8..3, 0u8..12, messages, prop::option::of(0u8..4)),
+            (prop::option::weighted(0.2, 0u8..3), prop::bool::weighted(0.2)),
+        )
+            .prop_map(|((thread, run, messages, state), (preset, file))| Move::Ask {
+                thread, run, messages, state, preset, file,
+            }),
         5 => (0u8..3, 0u8..12, prop::collection::vec(any::<u8>(), 1..3), any::<bool>())
             .prop_map(|(thread, run, calls, error)| Move::Answer { thread, run, calls, error }),
         2 => any::<u8>().prop_map(Move::Leave),
@@ -75,6 +96,10 @@ fn moves() -> impl Strategy<Value = Move> {
             .prop_map(Move::Advance),
         1 => any::<bool>().prop_map(Move::Collide),
         1 => any::<u8>().prop_map(Move::Gone),
+        3 => prop::bool::weighted(0.8).prop_map(Move::Prepare),
+        1 => Just(Move::Undeliverable),
+        1 => (0u8..3, any::<bool>()).prop_map(|(thread, upload)| Move::Errand { thread, upload }),
+        1 => (any::<u8>(), any::<bool>()).prop_map(|(errand, kept)| Move::EndErrand { errand, kept }),
     ]
 }
 
@@ -89,6 +114,7 @@ fn world() -> World {
         "maxRunEvents": MAX_EVENTS,
         "maxRunEventBytes": MAX_BYTES,
         "maxStateBytes": 64,
+        "selectableAgentPresets": {"t": ["p0", "p1"]},
     }))
 }
 
@@ -100,6 +126,8 @@ impl World {
                 run,
                 messages,
                 state,
+                preset,
+                file,
             } => {
                 let texts: Vec<(String, String)> = messages
                     .iter()
@@ -113,6 +141,13 @@ impl World {
                 body["tools"] = json!([pick()]);
                 if let Some(n) = state {
                     body["state"] = json!({"n": n});
+                }
+                if let Some(n) = preset {
+                    body["forwardedProps"] = json!({"agentPreset": format!("p{n}")});
+                }
+                if *file && let Some(last) = body["messages"].as_array_mut().unwrap().last_mut() {
+                    let part = self.file_part(&format!("t{thread}"), FileKind::File, Some("r"));
+                    last["content"] = json!([{"type":"text","text":last["content"]}, part]);
                 }
                 let _ = self.send(&body);
             }
@@ -165,6 +200,37 @@ impl World {
                 &["backend"]
             }),
             Move::Gone(n) => self.lose_agent(usize::from(*n)),
+            Move::Prepare(well) => {
+                let outcome = if *well {
+                    Ok(())
+                } else {
+                    Err(Code::FileNotStaged)
+                };
+                self.prepare_next(outcome);
+            }
+            Move::Undeliverable => self.undeliverable = true,
+            Move::Errand { thread, upload } => {
+                let errand = if *upload {
+                    Errand::Upload
+                } else {
+                    Errand::Deliverable {
+                        event_seq: 0,
+                        index: 0,
+                    }
+                };
+                let _ = self.errand(&format!("t{thread}"), errand);
+            }
+            Move::EndErrand { errand, kept } => {
+                let known: Vec<_> = self.errands.keys().copied().collect();
+                let end = if *kept {
+                    ErrandEnd::Kept
+                } else {
+                    ErrandEnd::Over
+                };
+                if let Some(id) = known.get(usize::from(*errand) % known.len().max(1)) {
+                    self.end_errand(*id, end);
+                }
+            }
         }
         self.check_limits();
     }
@@ -220,7 +286,12 @@ proptest! {
         for step in &schedule {
             world.apply(step);
         }
+        world.undeliverable = false;
         // Everyone finishes, nobody waits for ever.
+        world.settle();
+        for id in world.errands.keys().copied().collect::<Vec<_>>() {
+            world.end_errand(id, ErrandEnd::Over);
+        }
         world.settle();
         world.advance(Duration::from_secs(400));
         world.settle();

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::agent::Answer;
 use super::world::{World, ask, pick};
-use crate::gateway::{Code, HostMessage, MessageSource, ReaderId, TextPart};
+use crate::gateway::{Code, ContentBlock, HostMessage, MessageSource, ReaderId};
 
 fn world() -> World {
     World::new(json!({}))
@@ -539,8 +539,11 @@ fn a_turn_of_the_host_s_own_is_not_taken_for_the_run_s() {
     let agent = world.agents.values_mut().next().unwrap();
     let native = HostMessage {
         id: Some("native".into()),
-        content: vec![TextPart { text: "n".into() }],
-        source: MessageSource::User,
+        content: vec![ContentBlock::Text { text: "n".into() }],
+        receipts: Vec::new(),
+        source: MessageSource::User {
+            ag_ui_content: None,
+        },
     };
     agent.deliver(now, &mut world.gateway, vec![native], true);
     world.drain();

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::agent::{Answer, SimAgent};
 use crate::gateway::{
-    Code, Config, Effect, Errand, ErrandEnd, ErrandId, Gateway, GatewayError, OpenMode, Principal,
-    ReaderId, Request, ResponseHead, ThreadId, Token, ToolSync,
+    Code, Config, Effect, Errand, ErrandEnd, ErrandId, FileKind, Gateway, GatewayError, OpenMode,
+    Principal, ReaderId, Request, ResponseHead, StoredFile, ThreadId, Token, ToolSync, UploadHead,
 };
 
 pub(super) struct World {
@@ -18,6 +18,12 @@ pub(super) struct World {
     pub(super) agents: BTreeMap<ThreadId, SimAgent>,
     opening: Vec<(ThreadId, String, OpenMode)>,
     closing: Vec<ThreadId>,
+    /// What the Host is asked to prepare.
+    pub(super) preparing: Vec<(ThreadId, Option<String>)>,
+    /// Presets by session.
+    presets: HashMap<String, String>,
+    /// What becomes of the next delivery.
+    pub(super) undeliverable: bool,
     /// Errands by id: not begun, begun, or refused with this status.
     pub(super) errands: BTreeMap<ErrandId, SimErrand>,
     disposed: HashSet<ThreadId>,
@@ -92,6 +98,9 @@ impl World {
             agents: BTreeMap::new(),
             opening: Vec::new(),
             closing: Vec::new(),
+            preparing: Vec::new(),
+            presets: HashMap::new(),
+            undeliverable: false,
             errands: BTreeMap::new(),
             disposed: HashSet::new(),
             sessions: HashMap::new(),
@@ -204,6 +213,12 @@ impl World {
                     }
                 };
                 self.live(thread);
+                let carries = messages.iter().any(|message| !message.receipts.is_empty());
+                if carries && std::mem::take(&mut self.undeliverable) {
+                    let error = GatewayError::new(Code::FileNotStaged, "no");
+                    self.gateway.handle_undelivered(now, thread, &error);
+                    return;
+                }
                 let agent = self.agents.get_mut(&thread).unwrap();
                 for id in messages.iter().filter_map(|message| message.id.as_deref()) {
                     assert!(!agent.log.iter().any(in_log(id)), "{id} is admitted twice");
@@ -211,6 +226,17 @@ impl World {
                 agent.deliver(now, &mut self.gateway, messages, wake);
             }
             Effect::Cancel { thread } => self.live(thread).cancel(),
+            Effect::Prepare { thread, preset, .. } => {
+                assert!(
+                    self.live(thread).turn_is_over(),
+                    "nothing is prepared in a turn"
+                );
+                assert!(
+                    !self.preparing.iter().any(|(other, _)| *other == thread),
+                    "one run of a thread is prepared at a time"
+                );
+                self.preparing.push((thread, preset));
+            }
             Effect::Upload { errand, thread } => {
                 self.live(thread);
                 self.begin_errand(errand, None);
@@ -257,6 +283,54 @@ impl World {
         self.agents
             .get_mut(&thread)
             .expect("an effect for an agent that is not open")
+    }
+
+    /// The Host answers the oldest question of what a run needs.
+    pub(super) fn prepare_next(&mut self, outcome: Result<(), Code>) -> bool {
+        if self.preparing.is_empty() {
+            return false;
+        }
+        let (thread, preset) = self.preparing.remove(0);
+        let session = self.session_of[&thread].clone();
+        if let (Some(preset), Ok(())) = (preset, outcome) {
+            self.presets.insert(session.clone(), preset);
+        }
+        let outcome = outcome.map_err(|code| GatewayError::new(code, "no"));
+        let (inherited, preset) = self.composition(&session);
+        self.gateway
+            .handle_prepared(self.now, thread, preset, inherited, outcome);
+        self.drain();
+        true
+    }
+
+    /// Tools and preset of a session: a preset brings a Tool of its own.
+    fn composition(&self, session: &str) -> (Vec<String>, Option<String>) {
+        let preset = self.presets.get(session).cloned();
+        let own = preset.iter().map(|preset| format!("of_{preset}"));
+        (own.chain(["backend".into()]).collect(), preset)
+    }
+
+    /// A part for a message, as an upload answers it.
+    pub(super) fn file_part(&self, thread: &str, kind: FileKind, receipt: Option<&str>) -> Value {
+        let head = UploadHead {
+            thread_id: thread.into(),
+            name: "a.png".into(),
+            media_type: "image/png".into(),
+            length: 3,
+        };
+        let stored = StoredFile {
+            kind,
+            reference: serde_json::value::to_raw_value(&json!({"attachmentId":"sha256:ab"}))
+                .unwrap(),
+            receipt: receipt.map(Into::into),
+            sha256: "ab".into(),
+        };
+        let principal = Principal {
+            tenant: "t".into(),
+            user: "u".into(),
+        };
+        let answer = head.answer(&self.config, principal, stored);
+        serde_json::from_str(&answer).unwrap()
     }
 
     fn begin_errand(&mut self, errand: ErrandId, path: Option<String>) {
@@ -307,11 +381,12 @@ impl World {
             return true;
         }
         let log = stored.unwrap_or_default();
+        let (inherited, preset) = self.composition(&session);
         let agent = SimAgent::new(thread, log);
         let history = agent.history();
         self.agents.insert(thread, agent);
         self.gateway
-            .handle_opened(self.now, thread, &history, vec!["backend".into()]);
+            .handle_opened(self.now, thread, &history, inherited, preset);
         self.drain();
         true
     }
@@ -413,6 +488,7 @@ impl World {
         let mut answer = answer.clone();
         for _ in 0..10_000 {
             let busy = self.open_next()
+                | self.prepare_next(Ok(()))
                 | self.close_next()
                 | self.drive()
                 | self.step_agent(0, answer.clone())
