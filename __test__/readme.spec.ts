@@ -189,6 +189,13 @@ test('agents of an application without DSH stand behind the same endpoint', asyn
   ])
   assert.deepEqual(agent.messages.map(({ role }) => role), ['user', 'assistant', 'user', 'assistant'])
   assert.equal(driver.native.threadCount, 1)
+  // What this port leaves out is not there.
+  const upload = await fetch(`${agent.url}/threads/echo/files`, {
+    method: 'POST', body: 'x', headers: { ...agent.headers, 'x-file-name': 'x', 'content-type': 'text/plain' },
+  })
+  assert.deepEqual([upload.status, (await upload.json() as { code: string }).code], [501, 'HOST_SERVICE_MISSING'])
+  const download = await fetch(`${agent.url}/threads/echo/deliverables/0/files/0`, { headers: agent.headers })
+  assert.deepEqual([download.status, (await download.json() as { code: string }).code], [404, 'FILE_NOT_FOUND'])
 })
 
 test('a plugin gets its approval from the rule of a policy', async () => {

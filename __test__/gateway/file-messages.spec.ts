@@ -89,14 +89,10 @@ for (const version of VERSIONS) {
     const reloaded = connect(gateway, version)
     await reloaded.run()
     for (const { messages } of [client, reloaded]) assert.deepEqual(messages[0]?.content, content)
-    assert.equal(messages(client).length, 4)
+    assert.equal(client.messages.length, 4)
     await reloaded.run()
     assert.equal(gateway.adapter.requests.length, 2)
   })
-}
-
-function messages({ messages }: { messages: readonly object[] }): readonly object[] {
-  return messages
 }
 
 test('the same image may be sent again, an upload of a file only once', async (t) => {
@@ -120,7 +116,8 @@ test('a file becomes a file block, and its receipt retires with the message', as
   gateway.adapter.queue(say('Different.'))
   const events = await gateway.run({ messages: [user('u-0', 'first'), user('u-1', content)] })
   const sent = gateway.agent().session.events.find(({ type, data }) => type === 'user/message' && (data as { id: string }).id === 'u-1')
-  const { content: blocks, source } = sent?.data as unknown as { content: object[], source: Record<string, string> }
+  assert.ok(sent !== undefined)
+  const { content: blocks, source } = sent.data as unknown as { content: object[], source: Record<string, string> }
   const attachment = ({ metadata }: FilePart) => ({ attachmentId: `sha256:${metadata.sha256}`, name: 'note.txt', bytes: 3 })
   assert.deepEqual(blocks, [
     { type: 'file', attachment: attachment(one) }, text('compare'), { type: 'file', attachment: attachment(two) },
@@ -170,7 +167,7 @@ test('a refused admission leaves the upload staged', async (t) => {
 test('Tools and state are held against the thread as it is after the files were looked at', async (t) => {
   const { gateway, uploads } = await withUploads(t)
   const note = await file(gateway)
-  const gate = holdResolve(gateway, uploads)
+  const gate = holdImages(gateway)
   const run = gateway.post(input({ messages: [user('u-1', [note, await image(gateway)])], tools: [browserTool('late')] }))
   await gate.reached
   await registerTools(gateway, hostTool('late'))
@@ -182,7 +179,7 @@ test('Tools and state are held against the thread as it is after the files were 
 })
 
 /** Makes the Host's look at images wait. */
-function holdResolve(gateway: TestGateway, _uploads: FakeFileUploads): Gate {
+function holdImages(gateway: TestGateway): Gate {
   const gate = new Gate()
   const store = original(gateway.host.ctx.attachments)
   const { readImage } = store
@@ -194,9 +191,9 @@ function holdResolve(gateway: TestGateway, _uploads: FakeFileUploads): Gate {
 }
 
 test('a client that leaves while its files are looked at frees the thread and the uploads', async (t) => {
-  const { gateway, uploads } = await withUploads(t)
+  const { gateway } = await withUploads(t)
   const content = [await file(gateway), await image(gateway)]
-  const gate = holdResolve(gateway, uploads)
+  const gate = holdImages(gateway)
   const run = gateway.post(input({ messages: [user('u-1', content)] }))
   await gate.reached
   run.leave()

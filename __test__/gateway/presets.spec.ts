@@ -6,11 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import AgUi from 'dsh-ag-ui'
 import {
-  answer, bootGateway, bootHost, browserTool, callTools, configOf, errorOf, Gate, history, input, nextEvent, original, say, toolsSeen, transcript, user,
+  after, answer, bootGateway, bootHost, browserTool, callTools, configOf, errorOf, Gate, history, input, nextEvent, original, said, say, toolsSeen, transcript, user,
 } from '../support/gateway.ts'
 import type { InputFields, TestGateway } from '../support/gateway.ts'
 
@@ -260,20 +259,36 @@ test('unloading the gateway while a preset is selected refuses the run', async (
   assert.deepEqual(gateway.agents, [])
 })
 
-test('a turn that the Host begins meanwhile wins', async (t) => {
+/** A message that comes from the Host's side. */
+const own = { id: 'own', role: 'user', content: [{ type: 'text', text: 'x' }], source: { kind: 'user' } } as never
+
+test('a turn that the Host begins first locks the preset', async (t) => {
   const gateway = await boot(t, { agentPreset: 'alpha' })
   await gateway.run()
-  gateway.adapter.queue(say('of the Host'))
-  const agent = gateway.agent()
-  const ended = nextEvent(agent, 'turn/end')
+  const gate = new Gate()
+  gateway.adapter.queue(after(gate, say('of the Host')))
+  gateway.agent().followup(own)
+  await gate.reached
   const run = gateway.post(input(choose('beta', says('u-1'))))
-  agent.followup({ id: 'own', role: 'user', content: [{ type: 'text', text: 'x' }], source: { kind: 'user' } } as never)
-  await ended
-  const outcome = await run.text()
-  await setImmediate()
-  // Whichever was first: the composition did not change under a turn.
+  await run.received
+  gate.open()
+  const { status, code } = await run.refused()
+  assert.deepEqual([status, code], [409, 'PRESET_LOCKED'])
+})
+
+test('a turn that the Host begins while a preset is selected waits for it, and the run for that turn', async (t) => {
+  const gateway = await boot(t, { agentPreset: 'alpha' })
+  const gate = holdSelection(gateway)
+  const run = gateway.post(input(choose('beta', says('u-1'))))
+  await gate.reached
+  const agent = gateway.agent()
+  gateway.adapter.queue(say('of the Host'), say('of the run'))
+  agent.followup(own)
+  gate.open()
+  assert.equal(said(await run.end()), 'of the run')
   const types = agent.session.events.map(({ type }) => type).filter(type => type === 'turn/start' || type === 'agent-preset/selected')
-  assert.ok(outcome.includes('PRESET_LOCKED') || types[0] === 'agent-preset/selected', outcome)
+  assert.deepEqual(types, ['agent-preset/selected', 'turn/start', 'turn/start'])
+  assert.deepEqual(toolsSeen(gateway), ['of_beta'])
 })
 
 for (const [name, config] of [

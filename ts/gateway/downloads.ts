@@ -28,7 +28,8 @@ export async function sendDeliverable(driver: GatewayDriver, { tenant, user }: C
 
 async function read(driver: GatewayDriver, work: ErrandWork, signal: AbortSignal): Promise<{ bytes: Uint8Array, disposition: string }> {
   const agent = driver.agentOf(work.thread)
-  if (work.type !== 'readDeliverable' || agent?.readDeliverable === undefined) {
+  if (agent === undefined) throw new Refusal(driver.native.fileRefusal('AGENT_NOT_AVAILABLE'))
+  if (work.type !== 'readDeliverable' || agent.readDeliverable === undefined) {
     throw new Refusal(driver.native.fileRefusal('HOST_SERVICE_MISSING'))
   }
   const { path, maxBytes, disposition } = work

@@ -51,7 +51,8 @@ async function stage(
   driver: GatewayDriver, thread: number, { name }: UploadRequest, source: AsyncIterable<Uint8Array>, signal: AbortSignal,
 ): Promise<StoredFile> {
   const agent = driver.agentOf(thread)
-  if (agent?.stageFile === undefined) throw new Refusal(driver.native.fileRefusal('HOST_SERVICE_MISSING'))
+  if (agent === undefined) throw new Refusal(driver.native.fileRefusal('AGENT_NOT_AVAILABLE'))
+  if (agent.stageFile === undefined) throw new Refusal(driver.native.fileRefusal('HOST_SERVICE_MISSING'))
   const { data, failure } = watched(source)
   try {
     return await agent.stageFile({ data, name, signal })
