@@ -616,9 +616,9 @@ export interface RequestHead {
   /** Value of `content-length`. */
   contentLength?: string
   /** Raw query, without its question mark. */
-  query: string
+  query?: string
   /** Values of `x-file-name`. */
-  fileName: Array<string>
+  fileName?: Array<string>
 }
 
 /** What becomes of a request: either `error`, or the handle of its response. */

@@ -142,9 +142,9 @@ pub struct RequestHead {
     /// Value of `content-length`.
     pub content_length: Option<String>,
     /// Raw query, without its question mark.
-    pub query: String,
+    pub query: Option<String>,
     /// Values of `x-file-name`.
-    pub file_name: Vec<String>,
+    pub file_name: Option<Vec<String>>,
 }
 
 /// The gateway's core. A driver tells it what happened, and carries out what it asks.
@@ -202,8 +202,8 @@ impl NativeGateway {
                 user: &head.user,
                 content_type: head.content_type.as_deref(),
                 content_length: head.content_length.as_deref(),
-                query: &head.query,
-                file_name: &head.file_name,
+                query: head.query.as_deref().unwrap_or_default(),
+                file_name: head.file_name.as_deref().unwrap_or_default(),
             },
         );
         match verdict {
