@@ -50,7 +50,7 @@ impl Gateway {
         }
         let thread = match known {
             Some(thread) => thread,
-            None => self.open_thread(now, key, OpenMode::Any)?,
+            None => self.open_thread(now, key, OpenMode::ResumeOrCreate)?,
         };
         let run = self.new_run(thread, request, digest);
         match self.decide(now, thread, run, body, request) {

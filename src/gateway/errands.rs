@@ -45,8 +45,8 @@ impl Errand {
     /// How a thread is opened for it alone.
     const fn open_mode(self) -> OpenMode {
         match self {
-            Self::Upload => OpenMode::Any,
-            Self::Deliverable { .. } => OpenMode::Stored,
+            Self::Upload => OpenMode::ResumeOrCreate,
+            Self::Deliverable { .. } => OpenMode::Resume,
         }
     }
 }
@@ -183,7 +183,7 @@ impl Gateway {
             .errands
             .iter()
             .copied()
-            .filter(|id| self.open_mode_of(*id) == OpenMode::Stored)
+            .filter(|id| self.open_mode_of(*id) == OpenMode::Resume)
             .collect();
         for id in readers {
             self.refuse_errand(id, &file_not_found());
@@ -193,7 +193,7 @@ impl Gateway {
             .get(&thread_id)
             .is_some_and(|thread| !(thread.queue.is_empty() && thread.errands.is_empty()));
         if wanted && !self.shut_down {
-            self.push_open(thread_id, OpenMode::Any);
+            self.push_open(thread_id, OpenMode::ResumeOrCreate);
         } else {
             self.handle_open_failed(now, thread_id, &not_available());
         }
@@ -204,11 +204,11 @@ impl Gateway {
         let stored = !any_run
             && errands
                 .iter()
-                .all(|id| self.open_mode_of(*id) == OpenMode::Stored);
+                .all(|id| self.open_mode_of(*id) == OpenMode::Resume);
         if stored {
-            OpenMode::Stored
+            OpenMode::Resume
         } else {
-            OpenMode::Any
+            OpenMode::ResumeOrCreate
         }
     }
 
@@ -227,7 +227,7 @@ impl Gateway {
     fn open_mode_of(&self, id: ErrandId) -> OpenMode {
         self.errands
             .get(&id)
-            .map_or(OpenMode::Stored, |state| state.errand.open_mode())
+            .map_or(OpenMode::Resume, |state| state.errand.open_mode())
     }
 
     fn drop_errand(&mut self, id: ErrandId) -> Option<ThreadId> {

@@ -54,12 +54,12 @@ pub(super) enum Phase {
 
 /// How an agent is to be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum OpenMode {
     /// As it was stored, or a new one.
-    Any,
+    ResumeOrCreate,
     /// As it was stored, or not at all.
-    Stored,
+    Resume,
 }
 
 /// The thread, while its agent is there: what an agent reports on its way out changes nothing any more.

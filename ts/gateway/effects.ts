@@ -8,7 +8,7 @@ import type { HostMessage, RunNeeds } from '../host/port.ts'
 
 /** One effect. */
 export type Effect =
-  | { readonly type: 'open', readonly thread: number, readonly sessionId: string, readonly tenantId: string, readonly userId: string, readonly threadId: string, readonly mode: 'any' | 'stored' }
+  | { readonly type: 'open', readonly thread: number, readonly sessionId: string, readonly tenantId: string, readonly userId: string, readonly threadId: string, readonly mode: 'resume-or-create' | 'resume' }
   | { readonly type: 'close', readonly thread: number }
   | { readonly type: 'syncTools', readonly thread: number, readonly unregister: readonly string[], readonly register: readonly ToolEffect[] }
   | { readonly type: 'prepare', readonly thread: number } & RunNeeds

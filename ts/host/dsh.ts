@@ -89,18 +89,18 @@ class DshHost implements AgentHost {
   }
 
   async open(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent> {
-    const { sessionId, mode = 'any' } = request
+    const { sessionId, mode = 'resume-or-create' } = request
     this.#assertFree(sessionId)
     this.#opening.add(sessionId)
     try {
       // Whoever only asks leaves no trace.
-      if (mode === 'stored' && !existsSync(request.workspace) && !await this.#stored.has(sessionId)) throw unknown(sessionId)
+      if (mode === 'resume' && !existsSync(request.workspace) && !await this.#stored.has(sessionId)) throw unknown(sessionId)
       const made = await mkdir(request.workspace, { recursive: true })
       // A thread that has been here before may still be on its way to the disk, where no listing finds it.
       const mayBeStored = made === undefined || await this.#stored.has(request.sessionId)
       const resumed = mayBeStored ? await this.#resume(request, events) : undefined
       if (resumed !== undefined) return resumed
-      if (mode === 'stored') throw unknown(sessionId)
+      if (mode === 'resume') throw unknown(sessionId)
       const created = await this.#create(request, events)
       await this.#stored.add(request.sessionId)
       return created

@@ -17,8 +17,8 @@ export interface OpenAgentRequest {
   readonly workspace: string
   /** Agent preset to compose a new session from; a resumed session keeps its own. */
   readonly preset?: string
-  /** `stored`: resumes only, and throws `SESSION_UNKNOWN` where nothing is stored. Default: `any`, which creates then. */
-  readonly mode?: 'any' | 'stored'
+  /** `resume` throws `SESSION_UNKNOWN` where nothing is stored, and leaves no trace then. Default: `resume-or-create`. */
+  readonly mode?: 'resume-or-create' | 'resume'
 }
 
 /** A Host that runs agents. */

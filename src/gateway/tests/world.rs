@@ -375,7 +375,7 @@ impl World {
         }
         let (thread, session, mode) = self.opening.remove(0);
         let stored = self.sessions.remove(&session).filter(|log| !log.is_empty());
-        if mode == OpenMode::Stored && stored.is_none() {
+        if mode == OpenMode::Resume && stored.is_none() {
             self.gateway.handle_unknown(self.now, thread);
             self.drain();
             return true;
