@@ -11,6 +11,7 @@
  */
 
 import type { Context } from '@deepseek-ai/cordis'
+import type { Agent } from '@deepseek-ai/dsh-agent'
 
 /** The envelope of a durable session event, alike in every generation. */
 export interface LoggedEvent {
@@ -125,6 +126,17 @@ interface ResultMessage {
   readonly isError?: boolean
   readonly content?: readonly unknown[]
   readonly source?: { readonly callId?: string }
+}
+
+/**
+ * The agent that a `setup` composes. A and B name it on its context; C hands it over beside the context, and there asking
+ * the context throws.
+ *
+ * @param agentCtx - The first argument of `setup`.
+ * @param named - Its second argument, where the Host gives one.
+ */
+export function composedAgent(agentCtx: Context, named: Agent | undefined): Agent | undefined {
+  return named ?? agentCtx.agent
 }
 
 /** Reads the scope that encloses an agent's: its preset's, or `undefined` for none. */

@@ -13,7 +13,7 @@ import type {} from '@deepseek-ai/dsh-session-persistence'
 import type {} from '@deepseek-ai/dsh-tools'
 import { DshAgent } from './agent.ts'
 import type { AgentSurroundings } from './agent.ts'
-import { isPresetUnknown, isSessionNotFound, sessionPreset } from './compat.ts'
+import { composedAgent, isPresetUnknown, isSessionNotFound, sessionPreset } from './compat.ts'
 import { HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
 import { StoredSessions } from './persisted.ts'
@@ -135,8 +135,8 @@ class DshHost implements AgentHost {
   ): Promise<HostAgent> {
     let opened: DshAgent | undefined
     try {
-      const handle = await publish(async (agentCtx) => {
-        const { agent } = agentCtx
+      const handle = await publish(async (agentCtx: Context, named?: Agent) => {
+        const agent = composedAgent(agentCtx, named)
         if (agent === undefined) throw new Error('the Host composes an agent without naming it')
         opened = new DshAgent(this.#around, agent, events)
         this.#agents.set(agent, opened)
