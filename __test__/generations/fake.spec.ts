@@ -62,11 +62,14 @@ for (const generation of ['B', 'C'] as const) {
     host.adapter.queue(callTools([{ id: 'c1', name: 'look', args: { path: 'x' } }], 'I look.'), say('done'))
     await turn(agent, 'go')
     const opening = ['agent/inbox/spliced', 'turn/start', 'agent/inbox/spliced', 'step/start']
-    const told = generation === 'B' ? ['user/message'] : ['system/message', 'user/message']
+    const said = ['user/message', 'user/message'] // the person's, and what the Host tells of its surroundings
+    const told = generation === 'B' ? said : ['system/message', ...said]
     assert.deepEqual(types(agent), [
       ...opening, ...told, 'request/header', 'request/context', 'assistant/message', 'tool/call', 'tool/result', 'step/end',
       'step/start', 'assistant/message', 'step/end', 'turn/end',
     ])
+    assert.deepEqual(data<{ source: { kind: string } }>(agent, 'user/message').map(({ source }) => source.kind),
+      ['user', generation === 'B' ? 'plugin' : 'system-prompt'])
     const result = data<{ message: { role: string } }>(agent, 'tool/result')[0]?.message
     assert.equal(result?.role, generation === 'B' ? 'user' : 'tool')
     assert.equal((agent.session as { events?: unknown }).events, undefined)

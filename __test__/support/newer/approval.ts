@@ -26,11 +26,18 @@ type Waterfall = (carrier: object, name: string, request: ApprovalRequest, next:
 const OUTCOMES: readonly unknown[] = ['allowed-once', 'rejected', 'cancelled', 'unavailable']
 
 export class NewerApproval extends Service {
+  static inject = ['systemPrompt']
   private readonly defaultPolicy: ApprovalPolicy
 
   constructor(ctx: Context, policy: ApprovalPolicy) {
     super(ctx, 'approval')
     this.defaultPolicy = policy
+    // The Host tells the model of it, in a message beside those of people.
+    ctx.systemPrompt.context({
+      name: 'approval:policy',
+      order: 115,
+      text: ({ agent }) => agent === undefined ? '' : `Approval policy: ${this.policyOf(agent.session as never)}.`,
+    })
   }
 
   /** Changes what a session's asks come to. */

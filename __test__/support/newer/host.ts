@@ -48,7 +48,7 @@ import { NewerUploads } from './uploads.ts'
 export { NewerAgent } from './agent.ts'
 export type { Generation } from './generation.ts'
 
-/** A running fake. It goes wherever a {@link TestHost} goes. */
+/** A running fake. It goes wherever the real Host of the tests goes. */
 export interface NewerHost extends TestHost {
   readonly generation: Generation
 }
