@@ -13,7 +13,7 @@ import type {} from '@deepseek-ai/dsh-session-persistence'
 import type {} from '@deepseek-ai/dsh-tools'
 import { DshAgent } from './agent.ts'
 import type { AgentSurroundings } from './agent.ts'
-import { composedAgent, isPresetUnknown, isSessionNotFound, sessionPreset } from './compat.ts'
+import { composedAgent, isPresetUnknown, isSessionHeld, isSessionNotFound, sessionPreset } from './compat.ts'
 import { HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
 import { StoredSessions } from './persisted.ts'
@@ -150,6 +150,7 @@ class DshHost implements AgentHost {
     } catch (error) {
       // The Host has rolled the agent back.
       if (opened !== undefined) this.#agents.delete(opened.agent)
+      if (isSessionHeld(error)) throw live(request.sessionId, error)
       throw error
     }
   }
@@ -171,7 +172,11 @@ class DshHost implements AgentHost {
   #assertFree(sessionId: string): void {
     const id = sessionId as SessionId
     if (this.#opening.has(sessionId) || this.#ctx.agents.get(id) !== undefined || this.#ctx.sessions.get(id) !== undefined) {
-      throw new HostError('SESSION_LIVE', `session "${sessionId}" is already live`)
+      throw live(sessionId)
     }
   }
+}
+
+function live(sessionId: string, cause?: unknown): HostError {
+  return new HostError('SESSION_LIVE', `session "${sessionId}" is already live`, cause)
 }

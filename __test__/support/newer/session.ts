@@ -139,6 +139,7 @@ function assertEvent(generation: Generation, type: string, data: unknown, { surf
   if (typeof id !== 'string' || id === '' || role !== roles[type] || !Array.isArray(content)) refuse('has no such message')
   if (typeof source?.kind !== 'string' || source.kind === '') refuse('has no source')
   if (generation === 'C' && source.kind === 'plugin') refuse('has a source kind that nobody owns')
+  if (generation === 'C' && content.some(block => block.type === 'tool-result')) refuse('nests a result')
   if (generation === 'B' && !['user/message', 'assistant/message', 'tool/result'].includes(type)) refuse('is of a newer format')
 }
 

@@ -105,6 +105,11 @@ export class NewerPersistence extends Service {
     ctx.on('session/flush', async (session) => { await this.writers.get(session.id)?.flush() })
   }
 
+  /** Sessions that are open for writing. */
+  get held(): string[] {
+    return [...this.writers.keys()]
+  }
+
   async create(header: SessionHeader, { inheritedEventCount = 0, signal }: { inheritedEventCount?: number, signal?: AbortSignal } = {}): Promise<SessionHandle> {
     signal?.throwIfAborted()
     if (this.writers.has(header.id) || existsSync(this.fileOf(header.id))) throw exists(header.id)
