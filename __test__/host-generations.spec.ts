@@ -60,7 +60,7 @@ test('a failed attempt is committed as an attempt, which is no message, and a re
   const { newer, log } = await open(t)
   newer.start(1, 1)
   newer.stream(text(0, 'half'), { type: 'finish', reason: { kind: 'error', failure: {} } })
-  newer.append('assistant/attempt', { turn: 1, step: 1, stream: [] })
+  newer.append('assistant/attempt', { turn: 1, step: 1, stream: [{ type: 'text-chunks', texts: ['half'] }] })
   newer.end('assistant/attempt')
   newer.start(1, 1)
   newer.stream(text(0, 'again'))
@@ -77,6 +77,7 @@ test('a failed attempt is committed as an attempt, which is no message, and a re
     ['attemptStart', 1, 2], ['attemptEnd', true],
   ])
   assert.deepEqual(log.records().map(({ type }) => type), ['assistant/attempt', 'assistant/message'])
+  assert.deepEqual(log.records()[0]?.data, { turn: 1, step: 1 })
 })
 
 test('an attempt that is open when the history is read is told whole', async (t) => {

@@ -160,6 +160,44 @@ export function conformance(generation: HostGeneration): void {
     })
   }
 
+  test(`${generation}: what an agent's child says and does is not its parent's`, async (t) => {
+    const gateway = await driver.boot(t)
+    const delegate = hostTool('delegate', {
+      async execute(_args, { agent }) {
+        const child = await driver.createChild(gateway, agent!)
+        child.agent.followup({ id: 'task', role: 'user', content: [{ type: 'text', text: 'do it' }], source: { kind: 'user' } } as never)
+        await child.agent.whenIdle()
+        await child.dispose()
+        return 'delegated'
+      },
+    })
+    await registerTools(gateway, LOOK, delegate)
+    gateway.adapter.queue(
+      callTools([{ id: 'c-1', name: 'delegate', args: {} }]),
+      callTools([{ id: 'c-1', name: 'look', args: { path: 'a' } }], 'The child looks.'), say('The child has seen it.'),
+      say('Done.'))
+    const events = await gateway.run({ messages: [user('u-1', 'go')] })
+    assert.deepEqual(body(events), [
+      'call c-1 delegate', 'args c-1 {}', 'end c-1', 'card call c-1 generic', 'result c-1 "delegated"', 'card result c-1 generic',
+      'TEXT_MESSAGE_START', 'text Done.', 'TEXT_MESSAGE_END', 'MESSAGES_SNAPSHOT', 'RUN_FINISHED',
+    ])
+    assert.equal(gateway.adapter.requests.length, 4)
+  })
+
+  test(`${generation}: a call that the output limit cut is taken back by the history`, async (t) => {
+    const gateway = await driver.boot(t)
+    const [start, first] = callTools([{ id: 'c-1', name: 'pick', args: { label: 'red' } }])
+    assert.ok(start !== undefined && first !== undefined)
+    const client = connect(gateway, '1.0.0')
+    gateway.adapter.queue([start, first, { type: 'finish', reason: { kind: 'max-tokens' } }], say('Shorter.'))
+    const events = await client.say('pick', { tools: PICK })
+    assert.deepEqual(body(events).slice(0, 3), ['call c-1 pick', 'args c-1 {"label"', 'end c-1'])
+    assert.equal(events.at(-1)?.type, 'RUN_FINISHED')
+    assert.deepEqual(client.messages, history(events))
+    await client.say('shorter', { tools: PICK })
+    assert.deepEqual(transcript(client.messages), ['user pick', 'user shorter', 'assistant Shorter.'])
+  })
+
   test(`${generation}: an attempt that the Host cannot record ends the run, and the next one is whole`, async (t) => {
     const gateway = await driver.boot(t)
     const unusable = { type: 'usage', usage: { inputTokens: Number.NaN, outputTokens: 1 } } as const

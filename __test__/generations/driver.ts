@@ -2,7 +2,7 @@
 
 import type { TestContext } from 'node:test'
 import type { Config } from 'dsh-ag-ui'
-import type { Agent } from '@deepseek-ai/dsh-agent'
+import type { Agent, AgentHandle } from '@deepseek-ai/dsh-agent'
 import { bootGateway, bootHost, logOf, TestGateway } from '../support/gateway.ts'
 import type { BootOptions, HostGeneration } from '../support/gateway.ts'
 import type { NewerPersistence } from '../support/newer/storage.ts'
@@ -57,6 +57,14 @@ export class Driver {
     }
     await presets?.recompose(agent.ctx, id)
     agent.session.append('agent-preset/selected', { agentPreset: id })
+  }
+
+  /** An agent that another one owns. */
+  createChild({ adapter, host: { ctx } }: TestGateway, parent: Agent): Promise<AgentHandle> {
+    const request = { sessionId: `child-${adapter.requests.length}`, agentOptions: parent.options }
+    // C is told whose child it is; before it, whoever asked through an agent's context got its child.
+    return this.generation === 'C' ? ctx.agents.create({ ...request, parentAgent: parent } as never)
+      : parent.ctx.agents.create(request as never)
   }
 
   /** Sessions that a Host holds: live ones and, where storage is by handle, those that are open for writing. */
