@@ -145,6 +145,6 @@ function translated(error: unknown): RemoteError {
   return new RemoteError('gateway/internal', `failed to store file upload: ${String(error)}`, {}, { cause: error })
 }
 
-function assertScope({ ctx }: NewerAgent): void {
-  if (scopeOf(ctx) === undefined) throw new Error('file-upload: operation requires the Agent\'s own scope')
+function assertScope(agent: NewerAgent): void {
+  if (scopeOf(agent.ctx) !== agent) throw new Error('file-upload: operation requires the Agent\'s own scope')
 }
