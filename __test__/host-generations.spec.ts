@@ -9,18 +9,18 @@ import type { TestContext } from 'node:test'
 import type { SessionRecord } from 'dsh-ag-ui/host'
 import { AttemptReader } from '../ts/host/attempts.ts'
 import { CardReader, FRONTEND_RESULT_ID } from '../ts/host/cards.ts'
-import { readEvents, sessionPreset, toolOutcome } from '../ts/host/compat.ts'
+import { composedAgent, isSessionHeld, readEvents, sessionPreset, toolOutcome } from '../ts/host/compat.ts'
 import { ToolCatalog } from '../ts/host/tools.ts'
 import type { OwnTool } from '../ts/host/tools.ts'
 import { mountPlugin } from './support/host.ts'
-import { bootNewerHost } from './support/newer-host.ts'
-import type { NewerAgent, NewerHost } from './support/newer-host.ts'
+import { bootPuppetHost } from './support/puppet-host.ts'
+import type { PuppetAgent, PuppetHost } from './support/puppet-host.ts'
 import { dataOf, mountPort, openThread, Recorder, user } from './support/port.ts'
 import type { MountedPort, Thread } from './support/port.ts'
 
-async function boot(t: TestContext): Promise<{ host: NewerHost, port: MountedPort }> {
+async function boot(t: TestContext): Promise<{ host: PuppetHost, port: MountedPort }> {
   const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  const host = await bootNewerHost()
+  const host = await bootPuppetHost()
   t.after(async () => {
     await host.dispose()
     rmSync(home, { recursive: true, force: true })
@@ -28,7 +28,7 @@ async function boot(t: TestContext): Promise<{ host: NewerHost, port: MountedPor
   return { host, port: await mountPort({ ctx: host.ctx, home } as never) }
 }
 
-async function open(t: TestContext): Promise<Thread & { host: NewerHost, newer: NewerAgent }> {
+async function open(t: TestContext): Promise<Thread & { host: PuppetHost, newer: PuppetAgent }> {
   const { host, port } = await boot(t)
   const thread = await openThread(port, 'thread')
   await Promise.resolve() // the first read of the history lets reports go from the next microtask on
@@ -60,7 +60,7 @@ test('a failed attempt is committed as an attempt, which is no message, and a re
   const { newer, log } = await open(t)
   newer.start(1, 1)
   newer.stream(text(0, 'half'), { type: 'finish', reason: { kind: 'error', failure: {} } })
-  newer.append('assistant/attempt', { turn: 1, step: 1, stream: [] })
+  newer.append('assistant/attempt', { turn: 1, step: 1, stream: [{ type: 'text-chunks', texts: ['half'] }] })
   newer.end('assistant/attempt')
   newer.start(1, 1)
   newer.stream(text(0, 'again'))
@@ -77,6 +77,7 @@ test('a failed attempt is committed as an attempt, which is no message, and a re
     ['attemptStart', 1, 2], ['attemptEnd', true],
   ])
   assert.deepEqual(log.records().map(({ type }) => type), ['assistant/attempt', 'assistant/message'])
+  assert.deepEqual(log.records()[0]?.data, { turn: 1, step: 1 })
 })
 
 test('an attempt that is open when the history is read is told whole', async (t) => {
@@ -185,10 +186,12 @@ test('sessions resume from a newer persistence, under the preset that was select
   await assert.rejects(openThread(port, 'thread'), { code: 'AGENT_PRESET_UNKNOWN' })
 })
 
-test('both shapes of the log and of a result are read', () => {
+test('every shape of the log and of a result is read', () => {
   const events = [{ type: 'turn/start', seq: 0, data: { turn: 1 } }]
   assert.deepEqual(readEvents({ events }), events)
   assert.deepEqual(readEvents({ snapshotEvents: () => events }), events)
+  assert.deepEqual(readEvents({ seq: 1, eventAt: (seq: number) => events[seq] }), events)
+  assert.throws(() => readEvents({}), /log/u)
   assert.equal(sessionPreset({ events, header: { agentPreset: 'demo' } }), 'demo')
   assert.equal(sessionPreset({ events, header: {} }), undefined)
   const content = [{ type: 'text', text: 'x' }]
@@ -196,6 +199,19 @@ test('both shapes of the log and of a result are read', () => {
   assert.deepEqual(toolOutcome({ message: { role: 'user', content: [{ type: 'tool-result', toolCallId: 'c', content }] } }), outcome)
   assert.deepEqual(toolOutcome({ message: { role: 'tool', source: { kind: 'tool', callId: 'c' }, content } }), outcome)
   assert.equal(toolOutcome({ message: { role: 'user', content: [] } }), undefined)
+})
+
+test('the agent that a setup composes is named by its context, or beside it', () => {
+  const agent = { id: 'a' } as never
+  assert.equal(composedAgent({ agent } as never, undefined), agent)
+  const strange = Object.defineProperty({}, 'agent', { get() { throw new Error('cannot get property "agent" without inject') } })
+  assert.equal(composedAgent(strange as never, agent), agent)
+})
+
+test('a session that somebody else holds is told from one that is broken', () => {
+  assert.equal(isSessionHeld(Object.assign(new Error('owned'), { name: 'SessionAlreadyOwnedError' })), true)
+  assert.equal(isSessionHeld(new Error('session "s" is already owned')), false)
+  assert.equal(isSessionHeld('SessionAlreadyOwnedError'), false)
 })
 
 test('interleaved blocks do not end each other, and a step ends the attempt that made nothing', () => {

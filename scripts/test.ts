@@ -10,6 +10,8 @@ import { join } from 'node:path'
 interface Command {
   readonly kind: 'command'
   readonly run: readonly [program: string, ...args: string[]]
+  /** Beside this process's own environment. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** A command that must succeed and leave some files as they were. */
@@ -29,7 +31,11 @@ const ROOT = join(import.meta.dirname, '..')
 const CHECKED = globSync('{__test__,bench,examples,examples/*,scripts,packages/*}/tsconfig.json', { cwd: ROOT }).toSorted()
 const SPECS = '{__test__,bench,packages}/**/*.spec.ts'
 
+/** What runs on any generation of DSH. */
+const GENERATION_SPECS = '__test__/{browser-tools,gateway/*}.spec.ts'
+
 const command = (...run: Command['run']): Command => ({ kind: 'command', run })
+const specs = (pattern: string): string[] => globSync(pattern, { cwd: ROOT, exclude: ['**/node_modules'] }).toSorted()
 
 const GATES: readonly Gate[] = [
   { name: 'format', steps: [command('cargo', 'fmt', '--check')] },
@@ -43,13 +49,17 @@ const GATES: readonly Gate[] = [
     steps: [{ kind: 'generator', run: ['pnpm', 'build:native', '--', '--locked'], files: ['index.js', 'index.d.ts'] }],
   },
   { name: 'package', steps: [command('publint', '--strict')] },
-  { name: 'javascript', steps: [command('node', '--test', ...globSync(SPECS, { cwd: ROOT, exclude: ['**/node_modules'] }).toSorted())] },
+  { name: 'javascript', steps: [command('node', '--test', ...specs(SPECS))] },
+  {
+    name: 'generations',
+    steps: ['B', 'C'].map(generation => ({ ...command('node', '--test', ...specs(GENERATION_SPECS)), env: { DSH_GENERATION: generation } })),
+  },
   { name: 'bench', steps: [command('node', 'bench/run.ts', '--small')] },
 ]
 
-function run([program, ...args]: Command['run']): boolean {
-  console.log(`$ ${[program, ...args].join(' ')}`)
-  const { status, error } = spawnSync(program, args, { cwd: ROOT, stdio: 'inherit' })
+function run([program, ...args]: Command['run'], env: Command['env'] = {}): boolean {
+  console.log(`$ ${[...Object.entries(env).map(([name, value]) => `${name}=${value}`), program, ...args].join(' ')}`)
+  const { status, error } = spawnSync(program, args, { cwd: ROOT, stdio: 'inherit', env: { ...process.env, ...env } })
   if (error !== undefined) console.error(error.message)
   return status === 0
 }
@@ -72,7 +82,7 @@ const times: string[] = []
 for (const { name, steps } of gates) {
   console.log(`\n=== ${name}`)
   const start = performance.now()
-  const passed = steps.every(step => step.kind === 'generator' ? generate(step) : run(step.run))
+  const passed = steps.every(step => step.kind === 'generator' ? generate(step) : run(step.run, step.env))
   times.push(`${name.padEnd(12)}${((performance.now() - start) / 1000).toFixed(1).padStart(8)} s`)
   if (!passed) {
     console.error(`\n=== ${name} FAILED`)

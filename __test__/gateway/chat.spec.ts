@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { GenerateOptions } from '@deepseek-ai/dsh-llm'
 import { connect, VERSIONS } from '../support/client.ts'
-import { body, bootGateway, cut, history, input, outline, said, say, think, transcript, user } from '../support/gateway.ts'
+import { body, bootGateway, cut, history, input, logOf, outline, said, say, think, transcript, user } from '../support/gateway.ts'
 
 /** The words of a model request: role and text of each message, without what the Host says of itself. */
 function wordsOf(request: GenerateOptions | undefined): string[] {
-  return (request?.messages ?? []).filter(({ source }) => source.kind !== 'plugin').map(({ role, content }) =>
+  const own = ['user', 'ag-ui', 'model', 'tool']
+  return (request?.messages ?? []).filter(({ source }) => own.includes(source.kind)).map(({ role, content }) =>
     `${role} ${content.map(block => block.type === 'text' ? block.text : `[${block.type}]`).join('|')}`)
 }
 
@@ -118,7 +119,7 @@ test('the client\'s context reaches the model and stays out of the history', asy
   const [first, second] = gateway.adapter.requests.map(wordsOf)
   assert.deepEqual(first?.slice(0, 2), ['user ## Page\nDraft 7\n\n## Selection\nline 3', 'user hi'])
   assert.equal(second?.filter(line => line.includes('Draft 7')).length, 1)
-  const injected = gateway.agent().session.events.find(({ type }) => type === 'user/message')
+  const injected = logOf(gateway.agent()).find(({ type }) => type === 'user/message')
   assert.deepEqual((injected?.data as { source: unknown } | undefined)?.source,
     { kind: 'ag-ui', form: 'snapshot', sections: ['Page', 'Selection'] })
 })

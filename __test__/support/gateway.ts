@@ -13,7 +13,7 @@ import type { WebRoute } from '@deepseek-ai/dsh-host-webserver'
 import type { ToolDefinition } from '@deepseek-ai/dsh-tools'
 import AgUi from 'dsh-ag-ui'
 import type { Config } from 'dsh-ag-ui'
-import { bootHost, MODEL, mountPlugin, PROVIDER } from './host.ts'
+import { bootHost, logOf, MODEL, mountPlugin, PROVIDER } from './host.ts'
 import type { BootOptions, Gate, ScriptedAdapter, TestHost } from './host.ts'
 import { FrameReader } from './wire.ts'
 import type { WireEvent } from './wire.ts'
@@ -372,15 +372,18 @@ export async function registerTools(gateway: TestGateway, ...tools: ToolDefiniti
 /** Types of an agent's log that tell the shape of its turns. */
 export function turnsOf(agent: Agent): string[] {
   const types = ['turn/start', 'turn/end', 'tool/call', 'tool/result', 'assistant/message']
-  return agent.session.events.map(({ type }) => type).filter(type => types.includes(type))
+  return logOf(agent).map(({ type }) => type).filter(type => types.includes(type))
 }
+
+interface ResultBlock { readonly toolCallId: string, readonly content: readonly { readonly type: string, readonly text?: string }[] }
 
 /** What the model was told of each call, in the order of the last request: call id and text. */
 export function resultsSeen(gateway: TestGateway): string[] {
   const messages = gateway.adapter.requests.at(-1)?.messages ?? []
-  return messages.flatMap(({ content }) => content).flatMap(block => block.type !== 'tool-result' ? [] : [
-    `${block.toolCallId} ${block.content.map(part => part.type === 'text' ? part.text : part.type).join('')}`,
-  ])
+  // A block in a message of the user in generations A and B, a message of its own in C.
+  const results = messages.flatMap(message => 'toolCallId' in message ? [message as unknown as ResultBlock]
+    : message.content.filter(block => block.type === 'tool-result') as unknown as ResultBlock[])
+  return results.map(({ toolCallId, content }) => `${toolCallId} ${content.map(({ type, text }) => text ?? type).join('')}`)
 }
 
 /** Names of the Tools that the model could call, in its last request. */

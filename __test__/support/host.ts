@@ -1,6 +1,7 @@
 /**
- * A real DSH Host in this process, for every end-to-end test: JSONL persistence, presets, approval, questions,
- * attachments, a web server on a port of its own, and a scripted model.
+ * A DSH Host in this process, for every end-to-end test: persistence, presets, approval, questions, attachments, a web
+ * server on a port of its own, and a scripted model. The real one of generation A; the fake of B or C where a test, or
+ * `DSH_GENERATION` in the environment, says so (N8).
  */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -31,8 +32,16 @@ import type { ScriptedAdapter } from './scripted-adapter.ts'
 
 export * from './scripted-adapter.ts'
 
+/** The generations of DSH that a test can run on. */
+export type HostGeneration = 'A' | 'B' | 'C'
+
+/** The generation of tests that name none. */
+export const GENERATION = generationOf(process.env['DSH_GENERATION'] ?? 'A')
+
 /** What {@link bootHost} takes. */
 export interface BootOptions {
+  /** Default: {@link GENERATION}. */
+  readonly generation?: HostGeneration
   /** Directory of all state. Default: a fresh one, removed by {@link TestHost.dispose}. */
   readonly home?: string
   /** Directory of the sessions. Default: `sessions` in the home. */
@@ -51,6 +60,7 @@ export interface BootOptions {
 
 /** A running Host. */
 export interface TestHost {
+  readonly generation: HostGeneration
   /** Its root context. */
   readonly ctx: Context
   readonly adapter: ScriptedAdapter
@@ -102,6 +112,11 @@ export function writePresets(dir: string, presets: Readonly<Record<string, strin
  * @throws What the plugin that cannot start throws.
  */
 export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
+  const { generation = GENERATION } = options
+  if (generation !== 'A') {
+    const { bootNewerHost } = await import('./newer/host.ts') // which builds on this module
+    return await bootNewerHost(generation, options)
+  }
   const home = options.home ?? mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
   const { adapter = createScriptedAdapter(), sessions = join(home, 'sessions'), presets = PRESETS, onLog } = options
   const ctx = new Context()
@@ -136,6 +151,7 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
   await mountPlugin(ctx, ['llm'], (plugin) => { plugin.llm.registerAdapter([PROVIDER], adapter) })
   let disposed: Promise<void> | undefined
   return {
+    generation,
     ctx,
     adapter,
     home,
@@ -149,6 +165,16 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
       if (options.home === undefined) rmSync(home, { recursive: true, force: true })
     })(),
   }
+}
+
+function generationOf(name: string): HostGeneration {
+  if (name === 'A' || name === 'B' || name === 'C') return name
+  throw new Error(`DSH_GENERATION names no generation of DSH: ${name}`)
+}
+
+/** An agent's log: a member in generation A, a method in B and C. */
+export function logOf({ session }: Agent): readonly SessionEvent[] {
+  return 'snapshotEvents' in session ? (session.snapshotEvents as () => readonly SessionEvent[]).call(session) : session.events
 }
 
 /**

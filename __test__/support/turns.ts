@@ -4,8 +4,9 @@ import type { Agent, AgentHandle } from '@deepseek-ai/dsh-agent'
 import { createUserMessage } from '@deepseek-ai/dsh-llm'
 import { SessionId } from '@deepseek-ai/dsh-session'
 import type { ToolDefinition } from '@deepseek-ai/dsh-tools'
-import { bootHost, callTools, MODEL, mountPlugin, PROVIDER, say } from './host.ts'
+import { bootHost, callTools, logOf, MODEL, mountPlugin, PROVIDER, say } from './host.ts'
 import type { TestHost } from './host.ts'
+import { toolOutcome } from '../../ts/host/compat.ts'
 
 /** A call that the model makes; text arguments are sent as they stand, so that they may be broken. */
 export interface ModelCall {
@@ -97,17 +98,17 @@ export class TurnHost {
 
 /** Results of all calls so far, in the order of the calls. */
 export function toolResults(agent: Agent): ToolResult[] {
-  return agent.session.events.flatMap((event) => {
+  return logOf(agent).flatMap((event) => {
     if (event.type !== 'tool/result') return []
-    const block = event.data.message.content[0]
-    if (block?.type !== 'tool-result') return []
-    const text = block.content.map(part => part.type === 'text' ? part.text : `[${part.type}]`).join('')
-    return [{ callId: block.toolCallId, text, isError: block.isError ?? false }]
+    const outcome = toolOutcome(event.data)
+    if (outcome === undefined) return []
+    const parts = outcome.content as readonly { readonly type: string, readonly text?: string }[]
+    return [{ callId: outcome.callId, text: parts.map(({ type, text }) => text ?? `[${type}]`).join(''), isError: outcome.isError }]
   })
 }
 
 /** How the last turn ended. */
 export function turnEnd(agent: Agent): string | undefined {
-  const event = agent.session.events.findLast(entry => entry.type === 'turn/end')
+  const event = logOf(agent).findLast(entry => entry.type === 'turn/end')
   return event?.data.reason.kind
 }

@@ -2,8 +2,9 @@
  * Every difference between the generations of DSH that this adapter meets, in one place (N8, host-api §4).
  *
  * - A: up to 0.1.1. The log is `session.events`; a live attempt is a run of durable `assistant/chunk` events.
- * - B: 0.1.2 to 0.1.6. The log is `session.snapshotEvents()`; a live attempt is `agent/assistant-stream` frames.
- * - C: 0.1.7 and later. As B; a Tool's result is a `role:'tool'` message of its own.
+ * - B: 0.1.2 to 0.1.6. The log is `session.snapshotEvents()`; a live attempt is `agent/assistant-stream` frames; storage
+ *   is by handle, and a session is written to by one process at a time.
+ * - C: 0.1.7 and later. As B; a Tool's result is a `role:'tool'` message of its own, and no context names its agent.
  *
  * Nothing of DSH is imported as a value here: a symbol that a generation renamed would stop the Host from booting.
  *
@@ -11,6 +12,7 @@
  */
 
 import type { Context } from '@deepseek-ai/cordis'
+import type { Agent } from '@deepseek-ai/dsh-agent'
 
 /** The envelope of a durable session event, alike in every generation. */
 export interface LoggedEvent {
@@ -52,15 +54,28 @@ export const ASSISTANT_STREAM = 'agent/assistant-stream'
 /** Generation A's durable event for one chunk. Never crosses as a record. */
 export const ASSISTANT_CHUNK = 'assistant/chunk'
 
+/** The log of a session, in the shape of each generation. */
+interface AnyLog {
+  readonly events?: readonly LoggedEvent[]
+  snapshotEvents?(): readonly LoggedEvent[]
+  readonly seq?: number
+  eventAt?(seq: number): LoggedEvent | undefined
+}
+
 /**
  * Reads a session's log. The array may be a fresh copy: not for hot paths.
  *
  * @param session - A DSH session of any generation.
  * @returns All events, oldest first, contiguous from seq 0.
+ * @throws When the session has none of the ways in which a generation of DSH shows its log.
  */
 export function readEvents(session: object): readonly LoggedEvent[] {
-  const log = session as { snapshotEvents?: () => readonly LoggedEvent[], events?: readonly LoggedEvent[] }
-  return typeof log.snapshotEvents === 'function' ? log.snapshotEvents() : log.events ?? []
+  const log = session as AnyLog
+  if (typeof log.snapshotEvents === 'function') return log.snapshotEvents()
+  if (log.events !== undefined) return log.events
+  // C calls its snapshots deprecated; reading one event at a time is what it means to keep.
+  if (typeof log.eventAt !== 'function' || typeof log.seq !== 'number') throw new Error('the Host shows no log of its sessions')
+  return Array.from({ length: log.seq }, (_, seq) => log.eventAt?.(seq)).filter(event => event !== undefined)
 }
 
 /**
@@ -72,6 +87,16 @@ export function readEvents(session: object): readonly LoggedEvent[] {
 export function isSessionNotFound(error: unknown, sessionId: string): boolean {
   if (!(error instanceof Error)) return false
   return error.name === 'SessionPersistenceNotFoundError' || error.message === `session "${sessionId}" not found`
+}
+
+/**
+ * Tells "somebody else is writing to this session" from every other failure to resume or create. Generation A has no such
+ * error: there, sessions of other processes are not locked.
+ *
+ * @param error - What `agents.resume` or `agents.create` threw.
+ */
+export function isSessionHeld(error: unknown): boolean {
+  return error instanceof Error && error.name === 'SessionAlreadyOwnedError'
 }
 
 /**
@@ -125,6 +150,17 @@ interface ResultMessage {
   readonly isError?: boolean
   readonly content?: readonly unknown[]
   readonly source?: { readonly callId?: string }
+}
+
+/**
+ * The agent that a `setup` composes. A and B name it on its context; C hands it over beside the context, and there asking
+ * the context throws.
+ *
+ * @param agentCtx - The first argument of `setup`.
+ * @param named - Its second argument, where the Host gives one.
+ */
+export function composedAgent(agentCtx: Context, named: Agent | undefined): Agent | undefined {
+  return named ?? agentCtx.agent
 }
 
 /** Reads the scope that encloses an agent's: its preset's, or `undefined` for none. */

@@ -14,7 +14,7 @@ import type {} from '@deepseek-ai/dsh-session-persistence'
 import type {} from '@deepseek-ai/dsh-tools'
 import { DshAgent } from './agent.ts'
 import type { AgentSurroundings } from './agent.ts'
-import { isPresetUnknown, isSessionNotFound, sessionPreset } from './compat.ts'
+import { composedAgent, isPresetUnknown, isSessionHeld, isSessionNotFound, sessionPreset } from './compat.ts'
 import { HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
 import { DshFiles } from './files.ts'
@@ -142,8 +142,8 @@ class DshHost implements AgentHost {
   ): Promise<HostAgent> {
     let opened: DshAgent | undefined
     try {
-      const handle = await publish(async (agentCtx) => {
-        const { agent } = agentCtx
+      const handle = await publish(async (agentCtx: Context, named?: Agent) => {
+        const agent = composedAgent(agentCtx, named)
         if (agent === undefined) throw new Error('the Host composes an agent without naming it')
         opened = new DshAgent(this.#around, agent, events)
         this.#agents.set(agent, opened)
@@ -157,6 +157,7 @@ class DshHost implements AgentHost {
     } catch (error) {
       // The Host has rolled the agent back.
       if (opened !== undefined) this.#agents.delete(opened.agent)
+      if (isSessionHeld(error)) throw live(request.sessionId, error)
       throw error
     }
   }
@@ -178,11 +179,15 @@ class DshHost implements AgentHost {
   #assertFree(sessionId: string): void {
     const id = sessionId as SessionId
     if (this.#opening.has(sessionId) || this.#ctx.agents.get(id) !== undefined || this.#ctx.sessions.get(id) !== undefined) {
-      throw new HostError('SESSION_LIVE', `session "${sessionId}" is already live`)
+      throw live(sessionId)
     }
   }
 }
 
 function unknown(sessionId: string): HostError {
   return new HostError('SESSION_UNKNOWN', `session "${sessionId}" is not stored`)
+}
+
+function live(sessionId: string, cause?: unknown): HostError {
+  return new HostError('SESSION_LIVE', `session "${sessionId}" is already live`, cause)
 }

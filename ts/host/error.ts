@@ -6,7 +6,7 @@
 
 /** What went wrong between the gateway and its Host. */
 export type HostErrorCode =
-  /** A live agent or session already has this id. */
+  /** A live agent or session already has this id, or another process is writing to the session. */
   | 'SESSION_LIVE'
   /** The preset names no composition that this Host can find. */
   | 'AGENT_PRESET_UNKNOWN'

@@ -60,8 +60,8 @@ export function encodeHistory(events: readonly LoggedEvent[], cards: CardReader)
 
 /** Leaves out what no rule of the projection reads. */
 function slim(type: string, data: unknown): unknown {
-  if (type === 'assistant/message' && Object.hasOwn(data as object, 'stream')) {
-    // B and C keep the attempt's deltas beside the message that they made: the same text twice.
+  if ((type === 'assistant/message' || type === 'assistant/attempt') && Object.hasOwn(data as object, 'stream')) {
+    // B and C keep an attempt's deltas: beside the message that they made the same text twice, without one nobody's text.
     const { stream: _, ...rest } = data as { stream: unknown }
     return rest
   }

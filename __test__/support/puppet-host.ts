@@ -1,6 +1,6 @@
 /**
- * A fake of the DSH generations that cannot be installed here (host-api §4). Cordis, scopes and the Tool registry are
- * real, as they did not drift; agents, sessions and persistence have the newer shape and do only what a test says.
+ * A Host whose agents do what a test says, event by event, for tests of the port alone. It has the shape of the newer
+ * generations of DSH (host-api §4). The Host that lives by itself in that shape is `newer/host.ts`.
  */
 
 import { Context } from '@deepseek-ai/cordis'
@@ -15,7 +15,7 @@ interface Message { readonly id: string }
 type Emit = (carrier: object, name: string, ...args: unknown[]) => void
 
 /** A session of B or C: no `events`, a method instead. */
-class NewerSession {
+class PuppetSession {
   readonly id: string
   readonly header: { readonly cwd?: string, readonly agentPreset?: string, readonly version: number }
   readonly #log: Event[]
@@ -38,9 +38,9 @@ class NewerSession {
 }
 
 /** An agent that a test drives. */
-export class NewerAgent {
+export class PuppetAgent {
   readonly id: string
-  readonly session: NewerSession
+  readonly session: PuppetSession
   status: 'idle' | 'running' = 'idle'
   ctx!: Context
   readonly inbox = { remove: (_id: string): boolean => false }
@@ -49,7 +49,7 @@ export class NewerAgent {
   readonly #root: Context
   #attempts = 0
 
-  constructor(root: Context, session: NewerSession) {
+  constructor(root: Context, session: PuppetSession) {
     this.#root = root
     this.id = session.id
     this.session = session
@@ -107,29 +107,29 @@ class NotFound extends Error {
   override readonly name = 'SessionPersistenceNotFoundError'
 }
 
-/** A Host of generation B or C. */
-export interface NewerHost {
+/** A Host on strings. */
+export interface PuppetHost {
   readonly ctx: Context
   /** Presets that can be mounted. */
   readonly presets: Set<string>
   /** Presets that were mounted, in order. */
   readonly mounted: string[]
   /** The agent of a live session. */
-  agent(id: string): NewerAgent
+  agent(id: string): PuppetAgent
   dispose(): Promise<void>
 }
 
-/** Boots the fake. */
-export async function bootNewerHost(): Promise<NewerHost> {
+/** Boots it. */
+export async function bootPuppetHost(): Promise<PuppetHost> {
   const ctx = new Context()
-  const live = new Map<string, NewerAgent>()
+  const live = new Map<string, PuppetAgent>()
   const stored = new Map<string, { meta: object, log: Event[] }>()
   const presets = new Set(['demo', 'other'])
   const mounted: string[] = []
   let loop = ctx
 
   async function publish(id: string, meta: object, log: Event[], options: Options) {
-    const agent = new NewerAgent(ctx, new NewerSession(id, meta, log))
+    const agent = new PuppetAgent(ctx, new PuppetSession(id, meta, log))
     const scope = createScope(loop, agent)
     agent.ctx = scope.ctx.extend({ agent } as never)
     try {
