@@ -13,8 +13,8 @@
 //! `plan` (what a request means for its thread), `admit` (queue, ledger, opening of a run), `drive` (handing an
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
 //! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
-//! `park` (when a turn waits for the browser), `end` (how a run ends), `lifecycle` (opening, idling, closing),
-//! `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
+//! `park` (when a turn waits for the browser), `end` (how a run ends), `durable` (that its log is written first),
+//! `lifecycle` (opening, idling, closing), `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
 
 mod admit;
 mod attempt;
@@ -24,6 +24,7 @@ mod calls;
 mod config;
 mod digest;
 mod drive;
+mod durable;
 mod effect;
 mod end;
 mod error;
@@ -59,7 +60,7 @@ pub use error::{Code, GatewayError};
 pub use host::AgentStatus;
 pub use http::{Head, Verdict, check_head};
 pub use ids::{Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
-pub use output::{Ready, ResponseHead};
+pub use output::{Ready, ResponseHead, Rest};
 pub use request::Request;
 
 use digest::DigestKey;
@@ -189,9 +190,18 @@ impl Gateway {
         assert_eq!(self.timers.next(), None, "timers");
     }
 
+    /// An id that names nothing now. Ids are given in turn, so that one comes again only after four billion others,
+    /// when whatever could still mean its first owner is gone.
     fn take_id(&mut self) -> u32 {
-        let id = self.next_id;
-        self.next_id += 1;
-        id
+        loop {
+            let id = self.next_id;
+            self.next_id = id.wrapping_add(1);
+            let taken = self.threads.contains_key(&ThreadId(id))
+                || self.runs.contains_key(&RunKey(id))
+                || self.readers.contains_key(&ReaderId(id));
+            if !taken {
+                return id;
+            }
+        }
     }
 }

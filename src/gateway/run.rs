@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::config::RunLimits;
 use super::digest::Digest;
 use super::effect::HostMessage;
+use super::end::Ending;
 use super::error::GatewayError;
 use super::ids::{ReaderId, ThreadId};
 use super::request::Request;
@@ -54,6 +55,8 @@ pub(super) enum Stage {
     Syncing(Work),
     /// The agent works for it. The turn is known once it has begun.
     Driving { turn: Option<u64> },
+    /// How it ends is known, and is told once the log is written up to these records.
+    Ending { ending: Ending, records: u64 },
     /// The terminal event is in the record.
     Done,
     /// Refused before anything changed.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use super::calls::BrowserCalls;
+use super::durable::Writing;
 use super::ids::{RunKey, ThreadId, ThreadKey};
 use super::seen::Seen;
 use super::state::SharedState;
@@ -31,6 +32,7 @@ pub(super) struct Thread {
     pub(super) state: SharedState,
     /// The log ended inside a turn, and no client was told yet.
     pub(super) interrupted: bool,
+    pub(super) writing: Writing,
     pub(super) idle_at: Option<Instant>,
     pub(super) park_at: Option<Instant>,
 }
@@ -120,6 +122,7 @@ impl Thread {
             inherited: Vec::new(),
             state: SharedState::default(),
             interrupted: false,
+            writing: Writing::default(),
             idle_at: None,
             park_at: None,
         }

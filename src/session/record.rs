@@ -54,6 +54,8 @@ pub enum SessionEvent {
     ToolCall(ToolCall),
     /// A Tool call has its result.
     ToolResult(ToolResult),
+    /// A client was told that a restart broke the last turn off.
+    InterruptionTold,
     /// Nothing that the projection reads.
     Other,
 }
@@ -252,6 +254,14 @@ impl Envelope<'_> {
                 let result: ToolResultData = serde_json::from_str(data)?;
                 SessionEvent::ToolResult(result.into_result(self.card()))
             }
+            "agent/inbox/spliced" => {
+                let splice: SpliceData = serde_json::from_str(data)?;
+                if splice.inserted.iter().any(QueuedData::tells_interruption) {
+                    SessionEvent::InterruptionTold
+                } else {
+                    SessionEvent::Other
+                }
+            }
             _ => SessionEvent::Other,
         };
         Ok(Record {
@@ -300,6 +310,30 @@ impl From<ReasonData> for TurnEnd {
             },
             _ => Self::Unknown,
         }
+    }
+}
+
+#[derive(Deserialize)]
+struct SpliceData {
+    inserted: Vec<QueuedData>,
+}
+
+#[derive(Deserialize)]
+struct QueuedData {
+    source: NoteData,
+}
+
+#[derive(Deserialize)]
+struct NoteData {
+    kind: String,
+    form: Option<String>,
+}
+
+impl QueuedData {
+    /// The note that a Host's adapter leaves where a client is told: DSH lets nobody log types of their own, so it is
+    /// a message that is queued and taken back at once.
+    fn tells_interruption(&self) -> bool {
+        self.source.kind == "ag-ui" && self.source.form.as_deref() == Some("interruption-told")
     }
 }
 

@@ -13,6 +13,8 @@ export type Effect =
   | { readonly type: 'syncTools', readonly thread: number, readonly unregister: readonly string[], readonly register: readonly ToolEffect[] }
   | { readonly type: 'deliver', readonly thread: number, readonly messages: readonly HostMessage[], readonly wake: boolean }
   | { readonly type: 'cancel', readonly thread: number }
+  | { readonly type: 'flush', readonly thread: number, readonly records: number }
+  | { readonly type: 'noteInterruption', readonly thread: number }
   | { readonly type: 'settle', readonly token: number, readonly outcome: CallOutcome }
 
 /** A Tool to register in the agent's own scope. */

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::agent::Answer;
+use super::agent::{Answer, repaired};
 use super::world::{World, ask, pick};
 use crate::gateway::{Code, HostMessage, MessageSource, ReaderId, TextPart};
 
@@ -356,7 +356,7 @@ fn an_idle_thread_is_let_go_and_comes_back_from_its_log() {
 #[test]
 fn a_thread_interrupted_by_a_restart_says_so_once_and_keeps_the_client_s_message() {
     let (world, _) = parked();
-    let session = world.agents.into_values().next().unwrap().crash();
+    let session = repaired(world.agents.into_values().next().unwrap().log);
     let mut world = World::new(json!({}));
     let key = crate::gateway::ThreadKey {
         principal: crate::gateway::Principal {

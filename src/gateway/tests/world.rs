@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::agent::{Answer, SimAgent};
+use super::agent::{Answer, SimAgent, repaired};
 use crate::gateway::{
-    Code, Config, Effect, Gateway, GatewayError, Principal, ReaderId, Request, ResponseHead,
+    Code, Config, Effect, Gateway, GatewayError, Principal, ReaderId, Request, ResponseHead, Rest,
     ThreadId, Token, ToolSync,
 };
 
@@ -18,13 +18,29 @@ pub(super) struct World {
     pub(super) agents: BTreeMap<ThreadId, SimAgent>,
     opening: Vec<(ThreadId, String)>,
     closing: Vec<ThreadId>,
+    pub(super) disk: Disk,
+    /// Flushes under way: the records that the gateway named, and how much of the log they cover.
+    flushing: Vec<(ThreadId, u64, usize)>,
+    /// How much of each log is on the disk.
+    written: HashMap<ThreadId, usize>,
     disposed: HashSet<ThreadId>,
     /// Durable logs by session id.
     pub(super) sessions: HashMap<String, Vec<String>>,
     session_of: HashMap<ThreadId, String>,
     pub(super) responses: BTreeMap<ReaderId, Response>,
+    /// Responses of processes that died.
+    pub(super) past: Vec<Response>,
     tokens: u32,
     settled: HashSet<Token>,
+}
+
+/// How fast the Host writes its logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disk {
+    /// At once, when it is asked.
+    Fast,
+    /// When the test lets it.
+    Slow,
 }
 
 /// What a client has received.
@@ -78,10 +94,14 @@ impl World {
             agents: BTreeMap::new(),
             opening: Vec::new(),
             closing: Vec::new(),
+            disk: Disk::Fast,
+            flushing: Vec::new(),
+            written: HashMap::new(),
             disposed: HashSet::new(),
             sessions: HashMap::new(),
             session_of: HashMap::new(),
             responses: BTreeMap::new(),
+            past: Vec::new(),
             tokens: 0,
             settled: HashSet::new(),
         }
@@ -139,11 +159,11 @@ impl World {
                 response.error = Some(error);
             }
             let mut out = String::new();
-            self.gateway.read(self.now, ready.reader, &mut out);
+            let rest = self.gateway.read(self.now, ready.reader, &mut out);
             if response.error.is_none() {
                 response.text.push_str(&out);
             }
-            response.ended = ready.last;
+            response.ended = rest == Rest::Over;
         }
     }
 
@@ -193,6 +213,18 @@ impl World {
                 agent.deliver(now, &mut self.gateway, messages, wake);
             }
             Effect::Cancel { thread } => self.live(thread).cancel(),
+            Effect::Flush { thread, records } => {
+                let covered = self.live(thread).log.len();
+                self.flushing.push((thread, records, covered));
+                if self.disk == Disk::Fast {
+                    self.flush_next();
+                }
+            }
+            Effect::NoteInterruption { thread } => {
+                self.live(thread);
+                let agent = self.agents.get_mut(&thread).unwrap();
+                agent.note_interruption(self.now, &mut self.gateway);
+            }
             Effect::Settle { token, outcome } => {
                 assert!(self.settled.insert(token), "a call is settled once");
                 let agent = self
@@ -223,6 +255,7 @@ impl World {
         }
         let (thread, session) = self.opening.remove(0);
         let log = self.sessions.remove(&session).unwrap_or_default();
+        self.written.insert(thread, log.len());
         let agent = SimAgent::new(thread, log);
         let history = agent.history();
         self.agents.insert(thread, agent);
@@ -253,11 +286,43 @@ impl World {
         if let Some(mut agent) = self.agents.remove(&thread) {
             agent.release(self.now, &mut self.gateway);
             let session = self.session_of[&thread].clone();
-            self.sessions.insert(session, agent.crash());
+            self.sessions.insert(session, repaired(agent.log));
         }
         self.gateway.handle_closed(self.now, thread);
         self.drain();
         true
+    }
+
+    /// The Host finishes the oldest flush.
+    pub(super) fn flush_next(&mut self) -> bool {
+        if self.flushing.is_empty() {
+            return false;
+        }
+        let (thread, records, covered) = self.flushing.remove(0);
+        let written = self.written.entry(thread).or_default();
+        *written = covered.max(*written);
+        self.gateway.handle_flushed(self.now, thread, records);
+        self.drain();
+        true
+    }
+
+    /// The process dies, and another one starts on what it had written.
+    pub(super) fn crash(&mut self) {
+        for (thread, mut agent) in std::mem::take(&mut self.agents) {
+            agent.log.truncate(self.written[&thread]);
+            self.sessions
+                .insert(self.session_of[&thread].clone(), repaired(agent.log));
+        }
+        for (_, mut response) in std::mem::take(&mut self.responses) {
+            response.left |= !response.ended;
+            self.past.push(response);
+        }
+        self.gateway = Gateway::new(self.config.clone());
+        self.opening.clear();
+        self.closing.clear();
+        self.flushing.clear();
+        self.written.clear();
+        self.disposed.clear();
     }
 
     /// The driver's next turn of the loop.
@@ -331,6 +396,7 @@ impl World {
             let busy = self.open_next()
                 | self.close_next()
                 | self.drive()
+                | self.flush_next()
                 | self.step_agent(0, answer.clone())
                 | (self.gateway.poll_timeout().is_some_and(|at| at <= self.now) && {
                     self.advance(Duration::ZERO);
