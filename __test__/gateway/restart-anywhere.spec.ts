@@ -31,25 +31,28 @@ const WAYS: readonly { readonly disk: Disk, readonly client: keyof typeof CLIENT
 class Lane {
   #process = new HostProcess(COMPILED)
 
-  /** Plays the script on a fresh home, with the process killed at each of the cuts in turn, and judges. */
-  async play(disk: Disk, client: keyof typeof CLIENTS, ...cuts: Cut[]): Promise<{ events: number, runs: number }> {
+  /**
+   * Plays the script on a fresh home, with the process killed at each of the cuts in turn, and judges. Returns how many
+   * events each run had.
+   */
+  async play(disk: Disk, client: keyof typeof CLIENTS, ...cuts: Cut[]): Promise<readonly number[]> {
     const home = mkdtempSync(join(ROOT, 'home-'))
     const kills: DiskLog[] = []
     const connect = async (): Promise<Line> => new Line(this.#process, await this.#process.boot(home, disk), cuts.shift())
-    const line = await connect()
-    const person = new Person(client, line, async () => {
+    const person = new Person(client, await connect(), async () => {
       this.#process = new HostProcess(COMPILED)
       kills.push(readLog(home))
       return await connect()
     })
     await person.converse()
+    // Nobody dies any more: the last Host stops as Hosts do.
     const reader = new Person(client, await connect(), connect)
     await reader.run()
     await this.#process.close()
     const { exchanges, said, messages: held } = person
     judge({ exchanges, said, kills, disk: readLog(home), held, read: reader.messages })
     rmSync(home, { recursive: true })
-    return { events: line.events, runs: exchanges.length }
+    return exchanges.map(({ events }) => events.length)
   }
 
   /** A process whose conversation went wrong serves no other. */
@@ -80,6 +83,19 @@ async function playAll(lanes: readonly Lane[], cuts: readonly (readonly Cut[])[]
   assert.deepEqual(failures, [], `${failures.length} of ${cuts.length}`)
 }
 
+/**
+ * After how many events of the conversation the process dies: after every single one. Where nothing is written but what
+ * is waited for, the disk is the same inside of a run: its first event, its middle and its last two stand for all.
+ */
+function points(runs: readonly number[], disk: Disk): number[] {
+  let before = 0
+  return runs.flatMap((length) => {
+    const counts = Array.from({ length }, (_, at) => before + at + 1)
+    before += length
+    return disk === 'written' ? counts : counts.filter((_, at) => [0, length >> 1, length - 2, length - 1].includes(at))
+  })
+}
+
 test('kill -9 between any two events', async (t) => {
   const lanes = [new Lane()]
   t.after(async () => {
@@ -89,15 +105,21 @@ test('kill -9 between any two events', async (t) => {
   for (const { disk, client } of WAYS) {
     await t.test(`${client}, disk ${disk}`, async () => {
       // Nobody dies: says how many points there are.
-      const { events, runs } = await lanes[0]!.play(disk, client)
+      const runs = await lanes[0]!.play(disk, client)
       while (lanes.length < LANES) lanes.push(new Lane())
       const cuts: Cut[][] = [
-        ...Array.from({ length: runs }, (_, run): Cut[] => [{ at: 'arrival', run }]),
-        ...Array.from({ length: runs }, (_, run): Cut[] => [{ at: 'work', run }]),
-        ...Array.from({ length: events }, (_, event): Cut[] => [{ at: 'event', count: event + 1 }]),
+        ...runs.map((_, run): Cut[] => [{ at: 'arrival', run }]),
+        ...runs.map((_, run): Cut[] => [{ at: 'work', run }]),
+        ...points(runs, disk).map((count): Cut[] => [{ at: 'event', count }]),
       ]
       await playAll(lanes, cuts, disk, client)
       t.diagnostic(`${client}, disk ${disk}: ${cuts.length} points`)
     })
   }
+  await t.test('and again while the client is told of it', async () => {
+    // Inside of the turn that calls the browser's Tool; then at every event of the run that tells, and of the next.
+    const first: Cut = { at: 'event', count: 13 }
+    const again = Array.from({ length: 6 }, (_, at): Cut => ({ at: 'event', count: at + 1 }))
+    await playAll(lanes, again.map(second => [first, second]), 'written', 'HttpAgent')
+  })
 })

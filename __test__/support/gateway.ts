@@ -201,8 +201,6 @@ export class TestGateway {
   readonly adapter: ScriptedAdapter
   /** The Host's side of every response that the route has seen, by {@link Exchange.position}. */
   readonly responses: ServerResponse[] = []
-  /** Called when a request has come in, before the gateway sees it. */
-  onRequest: (() => void) | undefined
   readonly #config: Partial<Config>
   readonly #pool = new HttpPool({ keepAlive: false })
   readonly #received = new Map<string, () => void>()
@@ -323,7 +321,6 @@ export class TestGateway {
     server.register = (route: WebRoute) => register.call(server, {
       ...route,
       handler: async (req: IncomingMessage, res: ServerResponse) => {
-        this.onRequest?.()
         this.responses[Number(req.headers[TRACE])] = res
         await route.handler(req, res)
         this.#received.get(String(req.headers[TRACE]))?.()

@@ -3,12 +3,17 @@
  * step only when the test lets them, so that the process never runs ahead of what its client has received.
  */
 
+import { subscribe } from 'node:diagnostics_channel'
 import { ServerResponse } from 'node:http'
 import { flushCompileCache } from 'node:module'
+import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
-import { bootHost, hostTool, registerTools, TestGateway } from '../gateway.ts'
-import type { TestHost } from '../gateway.ts'
+import AgUi from 'dsh-ag-ui'
+import type { Config } from 'dsh-ag-ui'
+import { bootHost, MODEL, mountPlugin, PROVIDER } from '../host.ts'
+import type { TestHost } from '../host.ts'
 import { SteppedModel } from './model.ts'
+import { SECRET } from './protocol.ts'
 import type { Disk, FromHost, ToHost } from './protocol.ts'
 
 /** Longer than any test: what is not waited for stays in memory. */
@@ -16,7 +21,7 @@ const NEVER_MS = 3_600_000
 
 let host: TestHost | undefined
 let frames = 0
-let let_: (() => void) | undefined
+let grant: (() => void) | undefined
 
 function send(message: FromHost): void {
   process.send?.(message)
@@ -40,7 +45,7 @@ async function step(disk: Disk, sessionId: string | undefined): Promise<void> {
   const session = host?.ctx.sessions.list().find(({ id }) => id === sessionId)
   if (disk === 'written' && session !== undefined) await host?.ctx.sessions.flush(session)
   await new Promise<void>((resolve) => {
-    let_ = resolve
+    grant = resolve
     send({ type: 'ask', frames })
   })
 }
@@ -50,27 +55,35 @@ async function boot(home: string, disk: Disk): Promise<void> {
   frames = 0
   const adapter = new SteppedModel(sessionId => step(disk, sessionId))
   host = await bootHost({ home, adapter: adapter as never, writeDelayMs: NEVER_MS })
-  const gateway = new TestGateway(host, { flushIntervalMs: 0 })
-  await gateway.mount()
-  gateway.onRequest = () => { send({ type: 'request' }) }
-  await registerTools(gateway, hostTool('look', {
-    execute: async (_args, { agent }) => {
-      await step(disk, agent?.session.id)
-      return 'seen'
-    },
-    presentCall: () => ({ card: 'generic', title: 'Looking', kind: 'read' }),
-  }))
-  send({ type: 'booted', url: gateway.url })
+  const config: Partial<Config> = {
+    provider: PROVIDER, model: MODEL, sharedSecret: SECRET, workspaceRoot: join(home, 'workspaces'), flushIntervalMs: 0,
+  }
+  await host.ctx.plugin(AgUi, config as never)
+  await mountPlugin(host.ctx, ['tools'], (plugin) => {
+    plugin.tools.register({
+      name: 'look',
+      description: 'Looks at something.',
+      parameters: { type: 'object', properties: { path: { type: 'string' } } },
+      output: { schema: {}, render: () => [{ type: 'text', text: 'seen' }] },
+      execute: async (_args, { agent }) => {
+        await step(disk, agent?.session.id)
+        return null
+      },
+      presentCall: () => ({ card: 'generic', title: 'Looking', kind: 'read' }),
+    })
+  })
+  send({ type: 'booted', url: `${host.url}/ag-ui` })
   // A process that is killed cannot save what it compiled.
   flushCompileCache()
 }
 
 countFrames()
+subscribe('http.server.request.start', () => { send({ type: 'request' }) })
 process.on('message', (message: ToHost) => {
   switch (message.type) {
     case 'boot': void boot(message.home, message.disk); break
     case 'close': void host?.dispose().then(() => { send({ type: 'closed' }) }); break
-    case 'step': let_?.(); break
+    case 'step': grant?.(); break
   }
 })
 process.once('disconnect', () => process.exit())

@@ -6,8 +6,9 @@
  *
  * 1. *What ended is durable.* Where the client was told that a run ended, the disk holds the history that it was told,
  *    and the turn's end, unless that waits for the browser.
- * 2. *An interruption is told when there was one.* The disk ends inside a turn exactly if the first run of the next life
- *    answers `THREAD_INTERRUPTED`, behind the history. It is told once.
+ * 2. *An interruption is told when there was one.* The disk ends inside a turn, or right behind one that an earlier death
+ *    broke off and that nobody was told of, exactly if the first run of the next life answers `THREAD_INTERRUPTED`, behind
+ *    the history. It is told once: whoever was told left a note on the disk.
  * 3. *Nothing is lost, nothing is admitted twice.* Everything that was said is in the log and in the client's history
  *    once each, in the order in which it was said. So is every answer of the browser at most once, and every call has one
  *    result.
@@ -42,7 +43,7 @@ export interface Evidence {
 export function judge(evidence: Evidence): void {
   for (const [life, disk] of evidence.kills.entries()) {
     endedIsDurable(evidence.exchanges.filter(exchange => exchange.life === life), disk)
-    interruptionIsTold(evidence.exchanges.filter(exchange => exchange.life === life + 1), disk)
+    interruptionIsTold(evidence.exchanges.filter(exchange => exchange.life === life + 1), disk, evidence.kills[life + 1])
   }
   assert.deepEqual(codes(evidence.exchanges.filter(({ life }) => life === 0)), [], 'nobody was interrupted before')
   onceEach(evidence)
@@ -61,15 +62,18 @@ function endedIsDurable(exchanges: readonly Exchange[], disk: DiskLog): void {
   if (isLast) assert.equal(disk.open.length, waits ? 1 : 0, 'so is the end of its turn')
 }
 
-function interruptionIsTold(exchanges: readonly Exchange[], disk: DiskLog): void {
-  const expected = disk.open.length > 0 ? ['THREAD_INTERRUPTED'] : []
-  assert.deepEqual(codes(exchanges), expected, 'an interruption is told, once, when there was one')
+/** @param next - The disk after the next kill, where that life was killed as well. */
+function interruptionIsTold(exchanges: readonly Exchange[], disk: DiskLog, next: DiskLog | undefined): void {
+  const told = codes(exchanges)
+  const expected = disk.untold ? ['THREAD_INTERRUPTED'] : []
+  if (next === undefined || told.length > 0) assert.deepEqual(told, expected, 'an interruption is told, once, when there was one')
+  if (told.length === 0) return
   const [first] = exchanges
-  if (expected.length > 0 && first !== undefined) {
-    assert.equal(first.events.at(-1)?.code, 'THREAD_INTERRUPTED', 'the first run tells it')
-    const told = history(first.events).map(asSaid)
-    assert.deepEqual(told.slice(0, disk.conversation.length), disk.conversation, 'behind the history')
-  }
+  assert.equal(first?.events.at(-1)?.code, 'THREAD_INTERRUPTED', 'the first run tells it')
+  const shown = history(first.events).map(asSaid)
+  assert.deepEqual(shown.slice(0, disk.conversation.length), disk.conversation, 'behind the history')
+  // Whoever was told and said nothing since is not told again.
+  if (next !== undefined && next.conversation.length === disk.conversation.length) assert.ok(!next.untold, 'the disk knows')
 }
 
 function onceEach({ said, disk, held, exchanges }: Evidence): void {

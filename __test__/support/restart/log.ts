@@ -19,8 +19,8 @@ export interface DiskLog {
   readonly conversation: readonly Said[]
   /** Turns that were begun and not ended. */
   readonly open: readonly number[]
-  /** How the turns ended. */
-  readonly ends: readonly string[]
+  /** Whether the last turn was broken off and no note says that a client was told. */
+  readonly untold: boolean
 }
 
 interface Event {
@@ -29,12 +29,13 @@ interface Event {
     readonly turn: number
     readonly reason: { readonly kind: string }
     readonly message: Message
+    readonly inserted: readonly Message[]
   }
 }
 
 interface Message {
   readonly id: string
-  readonly source: { readonly kind: string }
+  readonly source: { readonly kind: string, readonly form?: string }
   readonly content: readonly Block[]
 }
 
@@ -58,15 +59,21 @@ export function readLog(home: string): DiskLog {
 function projected(events: readonly Event[]): DiskLog {
   const conversation: Said[] = []
   const open = new Set<number>()
-  const ends: string[] = []
+  let untold = false
   const hidden = new Set<string>()
   for (const { type, data } of events) {
     const message = type === 'user/message' ? data as unknown as Message : data.message
     switch (type) {
-      case 'turn/start': open.add(data.turn); break
+      case 'turn/start':
+        open.add(data.turn)
+        untold = true
+        break
       case 'turn/end':
         open.delete(data.turn)
-        ends.push(data.reason.kind)
+        untold = data.reason.kind === 'interrupted'
+        break
+      case 'agent/inbox/spliced':
+        if (data.inserted.some(({ source }) => source.form === 'interruption-told')) untold = false
         break
       case 'user/message':
         if (message.source.kind === 'user') conversation.push({ role: 'user', id: message.id, text: textOf(message.content) })
@@ -85,7 +92,7 @@ function projected(events: readonly Event[]): DiskLog {
       }
     }
   }
-  return { conversation, open: [...open], ends }
+  return { conversation, open: [...open], untold }
 }
 
 function textOf(content: readonly Block[]): string {

@@ -7,6 +7,9 @@ import { callTools, fail, MODEL, say } from '../scripted-adapter.ts'
 /** The code of the provider's failure. */
 export const FAILURE = 'SCRIPT_FAILED'
 
+/** The chunks that clients or the log learn of; the others go with them. */
+const STEPS: ReadonlySet<string> = new Set<StreamChunk['type']>(['text-delta', 'tool-call-delta', 'finish'])
+
 /** Takes each step only when it is let. */
 export class SteppedModel extends LlmAdapter {
   readonly #step: (sessionId: string | undefined) => Promise<void>
@@ -27,7 +30,7 @@ export class SteppedModel extends LlmAdapter {
 
   async * stream({ messages, sessionId, signal }: GenerateOptions): AsyncIterable<StreamChunk> {
     for (const chunk of reply(messages)) {
-      await this.#step(sessionId)
+      if (STEPS.has(chunk.type)) await this.#step(sessionId)
       signal?.throwIfAborted()
       yield chunk
     }
@@ -42,9 +45,9 @@ function reply(messages: Messages): StreamChunk[] {
   const text = textOf(messages.at(lastAt(messages))?.content ?? [])
   if (result?.type === 'tool-result') {
     switch (String(result.toolCallId)) {
-      case 'call-look': return say('Seen it.')
-      case 'call-pick': return say(`You took ${textOf(result.content)}.`)
-      default: return say('Counted.')
+      case 'call-look': return say('Seen.')
+      case 'call-pick': return say(`Got ${textOf(result.content)}.`)
+      default: return say('Two.')
     }
   }
   switch (text) {

@@ -7,11 +7,12 @@ import assert from 'node:assert/strict'
 import { HttpAgent } from '@ag-ui/client'
 import type { HttpAgentConfig } from '@ag-ui/client'
 import { DshHttpAgent } from 'dsh-ag-ui/client'
-import { browserTool, SECRET } from '../gateway.ts'
+import { browserTool } from '../gateway.ts'
 import { FrameReader } from '../wire.ts'
 import type { WireEvent, WireMessage } from '../wire.ts'
 import { FAILURE } from './model.ts'
 import type { Line } from './process.ts'
+import { SECRET } from './protocol.ts'
 
 /** What is said, and when it is done with. */
 interface Part {
@@ -25,14 +26,14 @@ interface Part {
   readonly state?: Record<string, unknown>
 }
 
-/** Text, a backend Tool, a browser Tool that parks, shared state, two messages in one turn, a failed turn, text. */
+/** Text, a browser Tool that parks, two messages in one turn, a failed turn, shared state, a backend Tool, text. */
 export const SCRIPT: readonly Part[] = [
   { says: ['hello'], reply: 'Hello you' },
-  { says: ['look'], reply: 'Seen it.' },
-  { says: ['pick'], picks: 'red', reply: 'You took red.' },
-  { says: ['count'], state: { count: 1 }, reply: 'Counted.' },
+  { says: ['pick'], picks: 'red', reply: 'Got red.' },
   { says: ['one', 'and two'], reply: 'Both.' },
   { says: ['fail'] },
+  { says: ['count'], state: { count: 1 }, reply: 'Two.' },
+  { says: ['look'], reply: 'Seen.' },
   { says: ['bye'], reply: 'Bye.' },
 ]
 
@@ -79,9 +80,11 @@ export class Person {
     return this.agent.messages as readonly WireMessage[]
   }
 
-  /** Plays the script to its end. */
+  /** Plays the script. After the Host died, the part that it died in and the last one: what comes between says no more. */
   async converse(script: readonly Part[] = SCRIPT): Promise<void> {
-    for (const [at, part] of script.entries()) await this.#play(part, `u${at}`)
+    for (const [at, part] of script.entries()) {
+      if (this.#life === 0 || at === script.length - 1) await this.#play(part, `u${at}`)
+    }
   }
 
   /** Sends what the client holds. Returns `undefined` where the connection broke off before the end. */

@@ -30,7 +30,9 @@ export class HostProcess {
 
   /** @param cache - Directory of compiled code, shared by the processes of a test. */
   constructor(cache: string) {
-    this.#process = fork(new URL('child.ts', import.meta.url), [], { env: { ...process.env, NODE_COMPILE_CACHE: cache } })
+    this.#process = fork(new URL('child.ts', import.meta.url), [], {
+      execArgv: [], env: { ...process.env, NODE_COMPILE_CACHE: cache },
+    })
     this.#exited = once(this.#process, 'exit')
     this.#process.on('message', (message: FromHost) => { this.#heard(message) })
   }

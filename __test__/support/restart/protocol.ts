@@ -1,5 +1,8 @@
 /** What the test and the process of a Host that it will kill say to each other. */
 
+/** The gateway's secret. */
+export const SECRET = 'a secret of this test'
+
 /**
  * What reaches the disk. `written`: everything that was logged before the model or a Tool takes a step. `held`: nothing
  * but what somebody waits for.
