@@ -133,6 +133,7 @@ export class DshAgent implements HostAgent {
     const written = this.#write()
     const late = Promise.withResolvers<void>()
     const timer = setTimeout(late.resolve, FLUSH_MS)
+    timer.unref()
     await Promise.race([written, late.promise.then(() => { this.#warn('takes longer than its clients can wait') })])
     clearTimeout(timer)
   }

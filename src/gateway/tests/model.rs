@@ -1,6 +1,7 @@
 //! Random schedules of requests, disconnects, host events, timeouts and disposals, holding the invariants of
 //! `design.md`: one terminal per run and nothing after it, each accepted message admitted once, each parked call
-//! settled once, no effect for a disposed thread, limits never exceeded, everything released at the end.
+//! settled once, no effect for a disposed thread, limits never exceeded, an interruption told once, everything released
+//! at the end. The Host writes its logs when the schedule lets it, and its process may die.
 
 use std::time::Duration;
 
