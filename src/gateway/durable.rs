@@ -119,7 +119,10 @@ impl Gateway {
             self.give_back(thread_id, run);
             self.end(now, run, &ending);
         }
-        self.check_park(now, thread_id);
+        // A turn that was found to wait for the browser has had its time; one that is looked at later has its timer.
+        if live(&mut self.threads, thread_id).is_some_and(|thread| thread.park_at.is_none()) {
+            self.park_due(now, thread_id);
+        }
     }
 
     /// A turn that failed may have left messages queued. Its agent has come to rest while the log was written, so

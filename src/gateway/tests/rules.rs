@@ -149,6 +149,19 @@ fn a_duplicate_attaches_to_a_live_run_and_the_last_reader_to_leave_cancels() {
 }
 
 #[test]
+fn ids_come_round_without_meeting_those_in_use() {
+    let mut world = world();
+    world.send(&ask("kept", "r", &[("m", "hi")])).unwrap();
+    world.settle();
+    let gateway = &mut world.gateway;
+    let mut used: Vec<u32> = gateway.threads.keys().map(|thread| thread.0).collect();
+    used.extend(gateway.runs.keys().map(|run| run.0));
+    assert_eq!(used, [0, 1], "a thread and the run that it retains");
+    gateway.next_id = u32::MAX;
+    assert_eq!([gateway.take_id(), gateway.take_id()], [u32::MAX, 2]);
+}
+
+#[test]
 fn runs_wait_in_order_and_a_client_that_leaves_is_never_admitted() {
     let mut world = World::new(json!({"maxRunsPerThread":3}));
     let first = world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
