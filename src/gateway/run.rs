@@ -151,11 +151,18 @@ impl Sink<'_> {
 
 impl Emit for Sink<'_> {
     fn event(&mut self, json: String) {
+        if self.out.overflow {
+            return;
+        }
         let result = self.log.event(json);
         self.note(result, Written::Urgent);
     }
 
     fn delta(&mut self, stream: u32, head: &dyn Fn() -> String, delta: &str) {
+        // What is smaller than the event that did not fit must not follow it: it would lack its beginning.
+        if self.out.overflow {
+            return;
+        }
         let stream = StreamKey(stream);
         // The first delta of a stream goes out at once.
         let first = self.pacing.stream.replace(stream) != Some(stream);
@@ -203,6 +210,9 @@ impl RunRecord {
 
     /// Writes one event in pieces.
     pub(super) fn pieces(&mut self, pieces: Box<[std::sync::Arc<str>]>) {
+        if self.out.overflow {
+            return;
+        }
         match self.log.event_of(pieces) {
             Ok(()) => self.out.written = Written::Urgent,
             Err(Overflow) => self.out.overflow = true,

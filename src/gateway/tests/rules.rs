@@ -410,6 +410,19 @@ fn overflow_ends_the_run_and_cancels_its_turn() {
 }
 
 #[test]
+fn nothing_follows_what_did_not_fit_however_small() {
+    // Some of these limits lie between the start of a call and its arguments; a record that a client could not read fails
+    // its own check.
+    for bytes in (1400..2400).step_by(10) {
+        let mut world = World::new(json!({"maxRunEventBytes":bytes,"maxIdentityBytes":32}));
+        let body = with_tool("t", "r", json!([{"id":"m","role":"user","content":"a"}]));
+        let reader = world.send(&body).unwrap();
+        world.settle_with(&Answer::Calls(vec!["pick".into(); 6]));
+        assert!(world.responses[&reader].ended, "{bytes}");
+    }
+}
+
+#[test]
 fn silence_is_broken_by_comments_also_before_the_decision() {
     let mut world = world();
     let reader = world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
