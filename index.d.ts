@@ -83,13 +83,15 @@ export declare class NativeGateway {
   drained(reader: number): number
   /**
    * The next response with something to write, as `reader * 8 + bits`, or -1. Bits: 1 = write the head of a stream
-   * first, 2 = what `read` gives is the last of it, 4 = the answer is `readerError()` and nothing else.
+   * first, 4 = the answer is `readerError()` and nothing else.
    */
   nextReader(): number
   /** The error answer of the reader that `nextReader` named last. */
   readerError(): HttpError | null
   /** What a response has not written yet: text, or a `Buffer` where that is cheaper for the socket. */
   read(reader: number): string | Buffer
+  /** Whether what `read` gave last was the last of its response. */
+  wasLast(): boolean
   /** Everything to ask of the Host, in order, as a JSON array. */
   effects(): string
   /** Sets one agent to work. */
@@ -132,6 +134,8 @@ export declare class NativeGateway {
   callAborted(thread: number, token: number): number
   /** A `syncTools` effect is carried out, or the Host refused a Tool of it. */
   toolsSynced(thread: number, refused: boolean): number
+  /** A `flush` effect is carried out, or the Host cannot. `records` is what the effect named. */
+  flushed(thread: number, records: number): number
   /** What there is to do now, see the class. */
   todo(): number
   /** Ends everything. Later requests are refused. */

@@ -52,6 +52,8 @@ export interface BootOptions {
   readonly presets?: Readonly<Record<string, string>> | 'none'
   /** Mounts persistence, or not. Default `jsonl`. */
   readonly persistence?: 'jsonl' | 'none'
+  /** How long persistence gathers what is logged before it writes, in milliseconds. Default 20. */
+  readonly writeDelayMs?: number
   /** What its web server binds. Default: loopback. */
   readonly bind?: '127.0.0.1' | '0.0.0.0'
   /** Receives what the Host logs at level warn and above. Default: dropped. */
@@ -133,7 +135,10 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
   await ctx.plugin(ToolRuntime)
   await ctx.plugin(AgentRegistry)
   if (options.persistence !== 'none') {
-    await ctx.plugin(JsonlSessionPersistence, { root: sessions, compression: 'none', writeBatchMaxDelayMs: 20 } as never)
+    const { writeDelayMs = 20 } = options
+    await ctx.plugin(JsonlSessionPersistence, {
+      root: sessions, compression: 'none', writeBatchMaxDelayMs: writeDelayMs,
+    } as never)
   }
   const loop = await ctx.plugin(AgentLoop, { agents: [] } as never)
   await ctx.plugin(UserQuestionService)

@@ -13,7 +13,8 @@ use super::hot;
 use crate::agui::surrogate::replace_lone_surrogates;
 use crate::gateway::{
     AgentStatus, BodyChange, CallDecision, CallHead, Code, Config, Gateway, GatewayError, Head,
-    ReaderId, Request, ResponseHead, Route, Secret, ThreadId, Token, ToolSync, Verdict, check_head,
+    ReaderId, Request, ResponseHead, Rest, Route, Secret, ThreadId, Token, ToolSync, Verdict,
+    check_head,
 };
 
 /// What the driver has to do after a call, as bits.
@@ -39,6 +40,8 @@ pub(super) struct State {
     armed: Option<Instant>,
     /// The head of the response that was polled last, where it is an error.
     error: Option<GatewayError>,
+    /// Whether what `read` gave last was the last of its response.
+    over: bool,
     /// What `read` builds, kept so that a stream does not allocate for every write.
     scratch: String,
 }
@@ -172,6 +175,7 @@ impl NativeGateway {
                     gateway: Gateway::new(config.clone()),
                     armed: None,
                     error: None,
+                    over: false,
                     scratch: String::new(),
                 }),
                 config,
@@ -301,7 +305,7 @@ impl NativeGateway {
     }
 
     /// The next response with something to write, as `reader * 8 + bits`, or -1. Bits: 1 = write the head of a stream
-    /// first, 2 = what `read` gives is the last of it, 4 = the answer is `readerError()` and nothing else.
+    /// first, 4 = the answer is `readerError()` and nothing else.
     #[napi(catch_unwind)]
     pub fn next_reader(&self) -> f64 {
         let mut state = self.shared.lock();
@@ -316,8 +320,7 @@ impl NativeGateway {
                 4
             }
         };
-        let bits = head | if ready.last { 2 } else { 0 };
-        f64::from(ready.reader.0) * 8.0 + f64::from(bits)
+        f64::from(ready.reader.0) * 8.0 + f64::from(head)
     }
 
     /// The error answer of the reader that `nextReader` named last.
@@ -335,15 +338,24 @@ impl NativeGateway {
     ) -> napi::Result<Either<String, BufferSlice<'env>>> {
         let mut state = self.shared.lock();
         let State {
-            gateway, scratch, ..
+            gateway,
+            scratch,
+            over,
+            ..
         } = &mut *state;
         scratch.clear();
-        gateway.read(Instant::now(), ReaderId(reader), scratch);
+        *over = gateway.read(Instant::now(), ReaderId(reader), scratch) == Rest::Over;
         if scratch.len() < LARGE_CHUNK {
             Ok(Either::A(scratch.clone()))
         } else {
             BufferSlice::copy_from(env, scratch.as_bytes()).map(Either::B)
         }
+    }
+
+    /// Whether what `read` gave last was the last of its response.
+    #[napi(catch_unwind)]
+    pub fn was_last(&self) -> bool {
+        self.shared.lock().over
     }
 
     /// Everything to ask of the Host, in order, as a JSON array.
@@ -534,6 +546,14 @@ impl NativeGateway {
         self.shared.with(|gateway, now| {
             gateway.handle_tools_synced(now, ThreadId(thread), outcome);
         })
+    }
+
+    /// A `flush` effect is carried out, or the Host cannot. `records` is what the effect named.
+    #[napi(catch_unwind)]
+    pub fn flushed(&self, thread: u32, records: i64) -> u32 {
+        let records = u64::try_from(records).unwrap_or(0);
+        self.shared
+            .with(|gateway, now| gateway.handle_flushed(now, ThreadId(thread), records))
     }
 
     /// What there is to do now, see the class.

@@ -229,7 +229,7 @@ impl Gateway {
             Plan::History => {
                 self.open_record(thread_id, run, request, &[]);
                 if interrupted {
-                    self.fail(now, run, &interrupted_error());
+                    self.tell_interruption(now, thread_id, run);
                 } else {
                     self.finish_history(now, run);
                 }
@@ -237,7 +237,7 @@ impl Gateway {
             Plan::Work(work) if interrupted => {
                 // Clients keep what they sent and may send it again: nothing of it was accepted.
                 self.open_record(thread_id, run, request, &work.messages.encoded());
-                self.fail(now, run, &interrupted_error());
+                self.tell_interruption(now, thread_id, run);
             }
             Plan::Work(work) => self.admit_work(now, thread_id, run, request, work),
         }
@@ -380,7 +380,7 @@ pub(super) fn not_available() -> GatewayError {
     )
 }
 
-fn interrupted_error() -> GatewayError {
+pub(super) fn interrupted_error() -> GatewayError {
     GatewayError::new(
         Code::ThreadInterrupted,
         "a restart interrupted the last turn; send the message again to continue",

@@ -125,10 +125,12 @@ impl BrowserCalls {
         }
     }
 
-    /// The Host has the result of a call.
-    pub(super) fn settled(&mut self, wire_id: &str) {
-        if let Some(call) = self.calls.get_mut(wire_id) {
-            call.state = CallState::Over;
+    /// The Host has the result of a call. Returns the body and its deadline, where one still waited for the browser.
+    pub(super) fn settled(&mut self, wire_id: &str) -> Option<(Token, Instant)> {
+        let call = self.calls.get_mut(wire_id)?;
+        match std::mem::replace(&mut call.state, CallState::Over) {
+            CallState::Parked { token, deadline } => Some((token, deadline)),
+            CallState::Announced | CallState::Answered(_) | CallState::Over => None,
         }
     }
 
@@ -159,6 +161,7 @@ mod tests {
             encrypted_value: None,
             subagent_run_id: None,
             metadata: None,
+            original: None,
         }
     }
 
@@ -196,6 +199,19 @@ mod tests {
         let outcome = calls.begin("c", Token(1), Instant::now()).unwrap();
         assert!(matches!(outcome, Some(CallOutcome::Resolved { text, .. }) if text == "x"));
         assert_eq!(calls.answer_of("c").unwrap().id, "m");
+    }
+
+    #[test]
+    fn a_result_of_the_host_s_own_gives_the_deadline_back() {
+        let mut calls = BrowserCalls::default();
+        let deadline = Instant::now();
+        calls.announce("c");
+        assert_eq!(calls.settled("c"), None);
+        calls.announce("d");
+        calls.begin("d", Token(1), deadline).unwrap();
+        assert_eq!(calls.settled("d"), Some((Token(1), deadline)));
+        assert_eq!(calls.settled("d"), None);
+        assert!(!calls.any_owed() && !calls.any_parked());
     }
 
     #[test]

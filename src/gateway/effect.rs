@@ -98,6 +98,18 @@ pub enum Effect {
         /// `{"code","message"}` as JSON.
         body: String,
     },
+    /// Write the thread's log, then call `Gateway::handle_flushed`, also where the Host cannot.
+    Flush {
+        /// The thread.
+        thread: ThreadId,
+        /// How many records the agent had reported; given back as it is.
+        records: u64,
+    },
+    /// Note in the thread's log that a client is told of the interruption that it ends with.
+    NoteInterruption {
+        /// The thread.
+        thread: ThreadId,
+    },
     /// Settle a Tool body that waits.
     Settle {
         /// The body.

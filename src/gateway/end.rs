@@ -11,7 +11,7 @@ use crate::agui::Event;
 use crate::session::TurnEnd;
 
 /// The end of a run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Ending {
     /// The turn is complete, or waits for the browser.
     Finished,
@@ -37,7 +37,7 @@ impl Gateway {
                 failed(Code::AgentExecutionError, "the agent failed")
             }
         };
-        self.end(now, run, &ending);
+        self.end_when_written(now, run, ending);
     }
 
     /// A history-only run is complete with its opening.
@@ -48,13 +48,18 @@ impl Gateway {
         self.terminate(now, run, &Ending::Finished);
     }
 
-    /// Ends the run with an error of the gateway's own.
+    /// Ends the run with an error of the gateway's own, at once.
     pub(super) fn fail(&mut self, now: Instant, run: RunKey, error: &GatewayError) {
         self.end(now, run, &Ending::Failed(error.clone()));
     }
 
     /// Ends the run with an error, and cancels the turn that it claimed, if it has reached its agent.
     pub(super) fn fail_and_cancel(&mut self, now: Instant, run_key: RunKey, error: &GatewayError) {
+        let stage = self.runs.get(&run_key).map(|run| &run.stage);
+        if matches!(stage, Some(Stage::Ending { .. })) {
+            // Its turn is over, and how it ended is only waiting to be told.
+            return;
+        }
         if let Some(run) = self.runs.get(&run_key)
             && matches!(run.stage, Stage::Driving { .. })
             && self

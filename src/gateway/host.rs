@@ -43,6 +43,9 @@ impl Gateway {
     }
 
     pub(super) fn apply_record(&mut self, now: Instant, thread_id: ThreadId, record: Record) {
+        if let Some(thread) = live(&mut self.threads, thread_id) {
+            thread.writing.note();
+        }
         let record = match record.event {
             SessionEvent::Presented(presented) => return self.presented(now, thread_id, presented),
             SessionEvent::PresetSelected { preset } => {
@@ -64,6 +67,10 @@ impl Gateway {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
+        if matches!(record.event, SessionEvent::InterruptionTold) {
+            thread.interrupted = false;
+            return;
+        }
         let browser = Browser {
             tools: &thread.tools,
             calls: &thread.calls,
@@ -158,7 +165,9 @@ impl Gateway {
             return;
         };
         thread.agent.bodies.remove(&view.call_id);
-        thread.calls.settled(&view.wire_id);
+        if let Some((token, deadline)) = thread.calls.settled(&view.wire_id) {
+            self.timers.clear(deadline, Timer::Call(thread_id, token));
+        }
         let answered = view.frontend.as_ref().filter(|own| {
             thread
                 .calls
@@ -167,7 +176,7 @@ impl Gateway {
         });
         if let Some(own) = answered {
             let digest = self.key.durable_result(&view.wire_id, &view.text, own);
-            thread.seen.record(&own.id, digest);
+            thread.seen.record_result(digest, own);
         }
         let state = (view.hidden && thread.state.commit(&view.call_id, !view.is_error))
             .then(|| thread.state.value().map(ToOwned::to_owned))

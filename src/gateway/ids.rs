@@ -1,10 +1,10 @@
 //! Handles and keys of the machine.
 
-/// Names a thread towards the driver. Never used twice.
+/// Names a thread towards the driver. Not used again before four billion other ids were given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId(pub u32);
 
-/// Names one HTTP response towards the driver. Never used twice.
+/// Names one HTTP response towards the driver. Not used again before four billion other ids were given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReaderId(pub u32);
 

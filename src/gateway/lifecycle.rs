@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::admit::not_available;
+use super::durable::Writing;
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
-use super::ids::{ThreadId, ThreadKey};
+use super::ids::{RunKey, ThreadId, ThreadKey};
 use super::run::Stage;
 use super::thread::{OpenMode, Phase, Thread};
 use super::timer::Timer;
@@ -89,8 +90,12 @@ impl Gateway {
         for record in records {
             self.apply_record(now, thread_id, record);
         }
-        if let (Some(thread), Some(preset)) = (self.threads.get_mut(&thread_id), preset) {
-            thread.preset.current = Some(preset);
+        if let Some(thread) = self.threads.get_mut(&thread_id) {
+            // What a history holds is written.
+            thread.writing = Writing::default();
+            if let Some(preset) = preset {
+                thread.preset.current = Some(preset);
+            }
         }
         if self.shut_down {
             self.close(now, thread_id, &not_available());
@@ -204,6 +209,16 @@ impl Gateway {
             return;
         };
         let waiting = std::mem::take(&mut thread.queue);
+        let ending: Vec<RunKey> = thread
+            .ledger
+            .iter()
+            .copied()
+            .filter(|run| {
+                self.runs
+                    .get(run)
+                    .is_some_and(|run| matches!(run.stage, Stage::Ending { .. }))
+            })
+            .collect();
         for (token, deadline) in thread.calls.drain() {
             // Bodies settle by the Host's own abort.
             self.timers.clear(deadline, Timer::Call(thread_id, token));
@@ -221,6 +236,10 @@ impl Gateway {
             .get(&thread_id)
             .and_then(|thread| thread.driver);
         if let Some(run) = driver {
+            self.fail(now, run, error);
+        }
+        // What was about to be told waits for a log that nobody writes any more.
+        for run in ending {
             self.fail(now, run, error);
         }
         if let Some(thread) = self.threads.get_mut(&thread_id)
@@ -287,7 +306,7 @@ impl Gateway {
     }
 
     /// The client of a response left.
-    pub(super) fn abandon(&mut self, now: Instant, run_key: super::ids::RunKey) {
+    pub(super) fn abandon(&mut self, now: Instant, run_key: RunKey) {
         let Some(run) = self.runs.get(&run_key) else {
             return;
         };
@@ -307,6 +326,8 @@ impl Gateway {
                 let error = GatewayError::new(Code::ClientDisconnected, "the client disconnected");
                 self.fail_and_cancel(now, run_key, &error);
             }
+            // Nobody reads it now; whoever sends the same request again will.
+            Stage::Ending { .. } => {}
             Stage::Done | Stage::Rejected(_) => {
                 let retained = self
                     .threads

@@ -15,9 +15,9 @@
 //! `plan` (what a request means for its thread), `prepare` (what the Host does before a run is admitted), `admit` (queue, ledger, opening of a run), `drive` (handing an
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
 //! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
-//! `park` (when a turn waits for the browser), `end` (how a run ends), `lifecycle` (opening, idling, closing),
-//! `errands` (what uploads and downloads want of an agent), `files` and `signed_url` (what they may),
-//! `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
+//! `park` (when a turn waits for the browser), `end` (how a run ends), `durable` (that its log is written first),
+//! `lifecycle` (opening, idling, closing), `errands` (what uploads and downloads want of an agent), `files` and
+//! `signed_url` (what they may), `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
 
 mod admit;
 mod attempt;
@@ -28,6 +28,7 @@ mod config;
 mod content;
 mod digest;
 mod drive;
+mod durable;
 mod effect;
 mod end;
 mod errands;
@@ -73,7 +74,7 @@ pub use files::{FileGrant, FileStore, StoredFile, Stores, UploadHead, refusal};
 pub use host::AgentStatus;
 pub use http::{Head, HeadRefusal, Verdict, check_head};
 pub use ids::{ErrandId, Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
-pub use output::{Ready, ResponseHead};
+pub use output::{Ready, ResponseHead, Rest};
 pub use request::Request;
 pub use route::{DeliverableHead, Route};
 pub use signed_url::FileKind;
@@ -210,9 +211,18 @@ impl Gateway {
         assert_eq!(self.timers.next(), None, "timers");
     }
 
+    /// An id that names nothing now. Ids are given in turn, so that one comes again only after four billion others,
+    /// when whatever could still mean its first owner is gone.
     fn take_id(&mut self) -> u32 {
-        let id = self.next_id;
-        self.next_id += 1;
-        id
+        loop {
+            let id = self.next_id;
+            self.next_id = id.wrapping_add(1);
+            let taken = self.threads.contains_key(&ThreadId(id))
+                || self.runs.contains_key(&RunKey(id))
+                || self.readers.contains_key(&ReaderId(id));
+            if !taken {
+                return id;
+            }
+        }
     }
 }

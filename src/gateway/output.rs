@@ -33,8 +33,15 @@ pub struct Ready {
     pub reader: ReaderId,
     /// The head to write first, once per response.
     pub head: Option<ResponseHead>,
-    /// Whether what [`Gateway::read`] gives now is the last of it.
-    pub last: bool,
+}
+
+/// What is left of a response after [`Gateway::read`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// More may come.
+    Open,
+    /// What was read was the last of it; the reader is gone.
+    Over,
 }
 
 /// How a response begins.
@@ -167,35 +174,33 @@ impl Gateway {
                 None => ResponseHead::Stream,
             });
             reader.begun = true;
-            let last = run.is_none_or(|run| run.stage.is_over());
-            return Some(Ready {
-                reader: id,
-                head,
-                last,
-            });
+            return Some(Ready { reader: id, head });
         }
         None
     }
 
-    /// Appends everything that the response has not got yet. After the last of it the reader is gone.
-    pub fn read(&mut self, now: Instant, id: ReaderId, out: &mut String) {
+    /// Appends everything that the response has not got yet, and says whether that was the last of it: known only
+    /// now, since a run may end between [`Gateway::poll_reader`] and here.
+    pub fn read(&mut self, now: Instant, id: ReaderId, out: &mut String) -> Rest {
         let Some(reader) = self.readers.get_mut(&id) else {
-            return;
+            return Rest::Over;
         };
         let Some(run) = self.runs.get(&reader.run) else {
             self.detach(id);
-            return;
+            return Rest::Over;
         };
         if std::mem::take(&mut reader.comment) && !run.record.log.has_more(reader.cursor) {
             out.push_str(KEEP_ALIVE);
         }
         run.record.log.read(&mut reader.cursor, out);
         reader.wrote = now;
-        if run.stage.is_over() {
-            let run = reader.run;
-            self.detach(id);
-            self.release_run(now, run);
+        if !run.stage.is_over() {
+            return Rest::Open;
         }
+        let run = reader.run;
+        self.detach(id);
+        self.release_run(now, run);
+        Rest::Over
     }
 
     /// The socket of a response has drained: it is ready again.

@@ -52,7 +52,11 @@ impl Gateway {
                 .is_some_and(|run| matches!(run.stage, Stage::Driving { turn: Some(_) }))
         });
         match driver {
-            Some(run) => self.end(now, run, &Ending::Finished),
+            Some(run) => {
+                if self.write(thread_id) {
+                    self.end(now, run, &Ending::Finished);
+                }
+            }
             None => self.pump(now, thread_id),
         }
     }

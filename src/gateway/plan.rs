@@ -10,12 +10,12 @@ use super::effect::CallOutcome;
 use super::error::{Code, GatewayError};
 use super::prepare::Needs;
 use super::request::Request;
-use super::seen::{Verdict, metadata_of, result_text};
+use super::seen::{Verdict, metadata_of, original, result_text};
 use super::state::Baseline;
 use super::thread::Thread;
 use crate::agui::{Message, ToolMessage, UserMessage};
 use crate::projection::{
-    FrontendResult, encode_result, encode_user, encode_user_parts, frontend_result_meta,
+    FrontendResult, Transcript, encode_result, encode_user, encode_user_parts, frontend_result_meta,
 };
 use crate::tools::STATE_TOOL;
 
@@ -196,12 +196,12 @@ fn new_result(
 ) -> Result<Option<NewResult>, GatewayError> {
     let call = &*message.tool_call_id;
     let owed = thread.calls.is_owed(call);
-    if !owed && thread.transcript.is_server_result(&message.id, call) {
-        // The server's own result, as a snapshot gave it.
+    if !owed && Transcript::is_server_result(&message.id, call) {
+        // The server's own result, as the stream or a snapshot gave it.
         return Ok(None);
     }
     let digest = key.result(message);
-    match thread.seen.compare(&message.id, digest) {
+    match thread.seen.compare_result(digest, message) {
         Verdict::Known => return Ok(None),
         Verdict::Conflict => return Err(conflict("Tool result")),
         Verdict::New => {}
@@ -246,6 +246,7 @@ fn answer(call: &str, digest: Digest, message: &ToolMessage<'_>) -> NewResult {
         encrypted_value: message.encrypted_value.as_deref().map(Into::into),
         subagent_run_id: message.subagent_run_id.as_deref().map(Into::into),
         metadata: metadata_of(message),
+        original: Some(original(message)),
     };
     let text = result_text(message);
     let outcome = match message.error.as_deref() {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::config::RunLimits;
 use super::digest::Digest;
 use super::effect::HostMessage;
+use super::end::Ending;
 use super::error::GatewayError;
 use super::ids::{ReaderId, ThreadId};
 use super::request::Request;
@@ -61,6 +62,8 @@ pub(super) enum Stage {
     Syncing(Work),
     /// The agent works for it. The turn is known once it has begun.
     Driving { turn: Option<u64> },
+    /// How it ends is known, and is told once the log is written up to these records.
+    Ending { ending: Ending, records: u64 },
     /// The terminal event is in the record.
     Done,
     /// Refused before anything changed.
@@ -157,11 +160,18 @@ impl Sink<'_> {
 
 impl Emit for Sink<'_> {
     fn event(&mut self, json: String) {
+        if self.out.overflow {
+            return;
+        }
         let result = self.log.event(json);
         self.note(result, Written::Urgent);
     }
 
     fn delta(&mut self, stream: u32, head: &dyn Fn() -> String, delta: &str) {
+        // What is smaller than the event that did not fit must not follow it: it would lack its beginning.
+        if self.out.overflow {
+            return;
+        }
         let stream = StreamKey(stream);
         // The first delta of a stream goes out at once.
         let first = self.pacing.stream.replace(stream) != Some(stream);
@@ -209,6 +219,9 @@ impl RunRecord {
 
     /// Writes one event in pieces.
     pub(super) fn pieces(&mut self, pieces: Box<[std::sync::Arc<str>]>) {
+        if self.out.overflow {
+            return;
+        }
         match self.log.event_of(pieces) {
             Ok(()) => self.out.written = Written::Urgent,
             Err(Overflow) => self.out.overflow = true,

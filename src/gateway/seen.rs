@@ -7,14 +7,23 @@ use serde_json::{Map, Value};
 use super::content::digest_file;
 use super::digest::{Digest, DigestKey};
 use crate::agui::{Content, Part, ToolMessage};
-use crate::projection::FrontendResult;
+use crate::projection::{FrontendResult, Original, ResultFields};
 
 /// The accepted messages of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    digests: HashMap<Box<str>, Digest>,
+    accepted: HashMap<Box<str>, Accepted>,
     /// Accepted user messages that the log does not hold yet, encoded, in order.
     pending: Vec<(Box<str>, String)>,
+}
+
+/// What is the same message again.
+#[derive(Debug)]
+struct Accepted {
+    /// As clients see it.
+    digest: Digest,
+    /// Of a browser's result: as the browser sent it.
+    original: Option<Box<Original>>,
 }
 
 /// How a message compares with what was accepted.
@@ -30,22 +39,50 @@ pub(super) enum Verdict {
 
 impl Seen {
     pub(super) fn compare(&self, id: &str, digest: Digest) -> Verdict {
-        match self.digests.get(id) {
+        match self.accepted.get(id) {
             None => Verdict::New,
-            Some(known) if *known == digest => Verdict::Known,
+            Some(known) if known.digest == digest => Verdict::Known,
             Some(_) => Verdict::Conflict,
         }
     }
 
+    /// As [`Seen::compare`], for a browser's result: what a snapshot shows of it is the same message as what the browser
+    /// sent (spec: gateway, HTTP 与 run 语义).
+    pub(super) fn compare_result(&self, digest: Digest, message: &ToolMessage<'_>) -> Verdict {
+        match self.compare(&message.id, digest) {
+            Verdict::Conflict if self.is_original(message) => Verdict::Known,
+            verdict => verdict,
+        }
+    }
+
+    fn is_original(&self, message: &ToolMessage<'_>) -> bool {
+        self.accepted
+            .get(&*message.id)
+            .and_then(|known| known.original.as_deref())
+            .is_some_and(|known| *known == original(message))
+    }
+
     /// The log holds the message.
     pub(super) fn record(&mut self, id: &str, digest: Digest) {
-        self.digests.insert(id.into(), digest);
+        self.insert(id, digest, None);
         self.pending.retain(|(pending, _)| **pending != *id);
+    }
+
+    /// The log holds a browser's result.
+    pub(super) fn record_result(&mut self, digest: Digest, own: &FrontendResult) {
+        self.insert(&own.id, digest, own.original);
+        self.pending.retain(|(pending, _)| **pending != *own.id);
+    }
+
+    fn insert(&mut self, id: &str, digest: Digest, original: Option<Original>) {
+        let original = original.map(Box::new);
+        self.accepted
+            .insert(id.into(), Accepted { digest, original });
     }
 
     /// The message is accepted; the log will hold it. `encoded` is how clients see it until then.
     pub(super) fn accept(&mut self, id: &str, digest: Digest, encoded: String) {
-        self.digests.insert(id.into(), digest);
+        self.insert(id, digest, None);
         self.pending.push((id.into(), encoded));
     }
 
@@ -54,7 +91,7 @@ impl Seen {
         let before = self.pending.len();
         self.pending.retain(|(pending, _)| **pending != *id);
         if self.pending.len() < before {
-            self.digests.remove(id);
+            self.accepted.remove(id);
         }
     }
 
@@ -62,7 +99,7 @@ impl Seen {
     pub(super) fn release_all(&mut self) -> bool {
         let pending = std::mem::take(&mut self.pending);
         for (id, _) in &pending {
-            self.digests.remove(id);
+            self.accepted.remove(id);
         }
         !pending.is_empty()
     }
@@ -102,45 +139,49 @@ impl DigestKey {
 
     /// The digest of a browser's Tool result.
     pub(super) fn result(self, message: &ToolMessage<'_>) -> Digest {
-        self.result_parts(
-            &message.tool_call_id,
-            &result_text(message),
-            message.encrypted_value.as_deref(),
-            message.subagent_run_id.as_deref(),
-            metadata_of(message).as_ref(),
-        )
+        with_fields(message, |fields| self.result_fields(fields))
     }
 
     /// The digest of a browser's Tool result as the log keeps it.
     pub(super) fn durable_result(self, call: &str, text: &str, own: &FrontendResult) -> Digest {
-        self.result_parts(
+        self.result_fields(ResultFields {
             call,
             text,
-            own.encrypted_value.as_deref(),
-            own.subagent_run_id.as_deref(),
-            own.metadata.as_ref(),
-        )
+            encrypted_value: own.encrypted_value.as_deref(),
+            subagent_run_id: own.subagent_run_id.as_deref(),
+            metadata: own.metadata.as_ref(),
+        })
     }
 
-    fn result_parts(
-        self,
-        call: &str,
-        text: &str,
-        encrypted_value: Option<&str>,
-        subagent_run_id: Option<&str>,
-        metadata: Option<&Map<String, Value>>,
-    ) -> Digest {
+    fn result_fields(self, fields: ResultFields<'_>) -> Digest {
         let mut digester = self.digester();
         digester.piece(b"tool");
-        digester.piece(call.as_bytes());
-        digester.piece(text.as_bytes());
-        digester.optional(encrypted_value);
-        digester.optional(subagent_run_id);
+        digester.piece(fields.call.as_bytes());
+        digester.piece(fields.text.as_bytes());
+        digester.optional(fields.encrypted_value);
+        digester.optional(fields.subagent_run_id);
         // The map is ordered by key, so the text is canonical.
-        let metadata = metadata.map(|metadata| serde_json::to_string(metadata).unwrap_or_default());
+        let metadata = fields
+            .metadata
+            .map(|metadata| serde_json::to_string(metadata).unwrap_or_default());
         digester.optional(metadata.as_deref());
         digester.finish()
     }
+}
+
+/// The digest of a browser's result as it came.
+pub(super) fn original(message: &ToolMessage<'_>) -> Original {
+    with_fields(message, Original::of)
+}
+
+fn with_fields<R>(message: &ToolMessage<'_>, run: impl FnOnce(ResultFields<'_>) -> R) -> R {
+    run(ResultFields {
+        call: &message.tool_call_id,
+        text: &result_text(message),
+        encrypted_value: message.encrypted_value.as_deref(),
+        subagent_run_id: message.subagent_run_id.as_deref(),
+        metadata: metadata_of(message).as_ref(),
+    })
 }
 
 /// A text part's text.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use super::calls::BrowserCalls;
+use super::durable::Writing;
 use super::ids::{ErrandId, RunKey, ThreadId, ThreadKey};
 use super::presets::Preset;
 use super::seen::Seen;
@@ -38,6 +39,7 @@ pub(super) struct Thread {
     pub(super) state: SharedState,
     /// The log ended inside a turn, and no client was told yet.
     pub(super) interrupted: bool,
+    pub(super) writing: Writing,
     pub(super) idle_at: Option<Instant>,
     pub(super) park_at: Option<Instant>,
 }
@@ -142,6 +144,7 @@ impl Thread {
             inherited: Vec::new(),
             state: SharedState::default(),
             interrupted: false,
+            writing: Writing::default(),
             idle_at: None,
             park_at: None,
         }

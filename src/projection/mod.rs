@@ -15,7 +15,9 @@ mod wire;
 pub use cards::Cards;
 pub use change::{AssistantView, CallView, Change, SettledView, StartedView};
 pub use deliverables::Deliverables;
-pub use frontend_result::{BrowserSide, FrontendResult, frontend_result_meta};
+pub use frontend_result::{
+    BrowserSide, FrontendResult, Original, ResultFields, frontend_result_meta,
+};
 pub use live::{Emit, LiveStep};
 pub(crate) use message::{encode_result, encode_user, encode_user_parts};
 pub use transcript::Transcript;

@@ -87,10 +87,11 @@ impl Transcript {
         Some((&call.name, call.settled))
     }
 
-    /// Whether `message_id` is the id that this projection gives to the result of a call without a browser's answer.
+    /// Whether `message_id` is the id that this projection gives to the result of a call without a browser's answer. The
+    /// call need not be known: a client may have been shown it by a process that died before its log was written.
     #[must_use]
-    pub fn is_server_result(&self, message_id: &str, wire_id: &str) -> bool {
-        message_id.strip_prefix(RESULT_PREFIX) == Some(wire_id) && self.call(wire_id).is_some()
+    pub fn is_server_result(message_id: &str, wire_id: &str) -> bool {
+        message_id.strip_prefix(RESULT_PREFIX) == Some(wire_id)
     }
 
     /// The cards of the session.
@@ -111,6 +112,7 @@ impl Transcript {
             | SessionEvent::AssistantAttempt
             | SessionEvent::Presented(_)
             | SessionEvent::PresetSelected { .. }
+            | SessionEvent::InterruptionTold
             | SessionEvent::Other => Change::Nothing,
         }
     }

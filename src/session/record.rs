@@ -62,6 +62,8 @@ pub enum SessionEvent {
         /// Id of the preset.
         preset: String,
     },
+    /// A client was told that a restart broke the last turn off.
+    InterruptionTold,
     /// Nothing that the projection reads.
     Other,
 }
@@ -271,6 +273,14 @@ impl Envelope<'_> {
                 SessionEvent::PresetSelected { preset }
             }
             "deliverables/presented" => SessionEvent::Presented(Presented::read(self.seq, data)?),
+            "agent/inbox/spliced" => {
+                let splice: SpliceData = serde_json::from_str(data)?;
+                if splice.inserted.iter().any(QueuedData::tells_interruption) {
+                    SessionEvent::InterruptionTold
+                } else {
+                    SessionEvent::Other
+                }
+            }
             _ => SessionEvent::Other,
         };
         Ok(Record {
@@ -319,6 +329,30 @@ impl From<ReasonData> for TurnEnd {
             },
             _ => Self::Unknown,
         }
+    }
+}
+
+#[derive(Deserialize)]
+struct SpliceData {
+    inserted: Vec<QueuedData>,
+}
+
+#[derive(Deserialize)]
+struct QueuedData {
+    source: NoteData,
+}
+
+#[derive(Deserialize)]
+struct NoteData {
+    kind: String,
+    form: Option<String>,
+}
+
+impl QueuedData {
+    /// The note that a Host's adapter leaves where a client is told: DSH lets nobody log types of their own, so it is
+    /// a message that is queued and taken back at once.
+    fn tells_interruption(&self) -> bool {
+        self.source.kind == "ag-ui" && self.source.form.as_deref() == Some("interruption-told")
     }
 }
 

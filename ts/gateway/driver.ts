@@ -43,6 +43,7 @@ interface Thread {
 }
 
 interface ParkedCall {
+  readonly thread: number
   resolve(result: HostToolResult): void
   reject(error: Error): void
 }
@@ -60,7 +61,7 @@ export class GatewayDriver {
   readonly #identities = new WeakMap<object, ThreadIdentity>()
   readonly #parked = new Map<number, ParkedCall>()
   readonly #errands = new ErrandSet()
-  #nextToken = 1
+  #nextToken = 0
   #scheduled = false
   #driving = false
   #timer: { clear(): void } | undefined
@@ -162,7 +163,7 @@ export class GatewayDriver {
   #drain(): void {
     let todo = this.native.todo()
     while ((todo & (EFFECTS | READERS)) !== 0) {
-      if (todo & EFFECTS) for (const effect of JSON.parse(this.native.effects()) as Effect[]) this.#carryOut(effect)
+      if (todo & EFFECTS) for (const effect of JSON.parse(this.native.effects()) as Effect[]) this.#attempt(effect)
       if (todo & READERS) this.responses.write()
       todo = this.native.todo()
     }
@@ -202,14 +203,30 @@ export class GatewayDriver {
     }
   }
 
-  #carryOut(effect: Effect): void {
+  /** Carries one effect out. One that fails takes its thread with it, and nothing else of the batch. */
+  #attempt(effect: Effect): void {
+    const thread = 'thread' in effect ? effect.thread : 'token' in effect ? this.#parked.get(effect.token)?.thread : undefined
+    const failed = (error: unknown): void => {
+      this.#logger.warn(`an order of the gateway failed: ${effect.type} (${codeOf(error) || nameOf(error)})`)
+      if (thread !== undefined) this.after(this.native.gone(thread))
+    }
+    try {
+      this.#carryOut(effect)?.catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  #carryOut(effect: Effect): Promise<void> | void {
     switch (effect.type) {
-      case 'open': void this.#openAgent(effect); break
-      case 'close': void this.#closeAgent(effect.thread); break
+      case 'open': return this.#openAgent(effect)
+      case 'close': return this.#closeAgent(effect.thread)
       case 'syncTools': this.#syncTools(effect.thread, effect.unregister, effect.register); break
-      case 'prepare': void this.#prepare(effect.thread, effect); break
+      case 'prepare': return this.#prepare(effect.thread, effect)
       case 'deliver': this.#deliver(effect); break
       case 'cancel': this.#order(effect.thread, agent => { agent.cancel() }); break
+      case 'flush': return this.#flush(effect.thread, effect.records)
+      case 'noteInterruption': this.#order(effect.thread, agent => { agent.noteInterruption?.() }); break
       case 'settle': this.#settle(effect.token, effect.outcome); break
       case 'upload':
       case 'readDeliverable':
@@ -308,6 +325,16 @@ export class GatewayDriver {
     }
   }
 
+  async #flush(id: number, records: number): Promise<void> {
+    const agent = this.#threads.get(id)?.agent
+    try {
+      await agent?.flush?.()
+    } catch (error) {
+      this.#logger.warn(`log of a thread was not written (${codeOf(error) || nameOf(error)})`)
+    }
+    this.after(this.native.flushed(id, records))
+  }
+
   #syncTools(id: number, unregister: readonly string[], register: readonly ToolEffect[]): void {
     const thread = this.#threads.get(id)
     if (thread?.agent === undefined) return
@@ -332,7 +359,7 @@ export class GatewayDriver {
   }
 
   async #execute(thread: number, name: string, call: HostToolCall): Promise<HostToolResult> {
-    const token = this.#nextToken++
+    const token = this.#takeToken()
     const settled = this.native.call(thread, token, call.callId, name, JSON.stringify(call.arguments))
     this.after(this.native.todo())
     if (settled !== null) return resultOf(JSON.parse(settled) as CallOutcome)
@@ -344,12 +371,20 @@ export class GatewayDriver {
       }
       const done = (): void => { call.signal.removeEventListener('abort', aborted) }
       this.#parked.set(token, {
+        thread,
         resolve: (result) => { done(); resolve(result) },
         reject: (error) => { done(); reject(error) },
       })
       if (call.signal.aborted) aborted()
       else call.signal.addEventListener('abort', aborted, { once: true })
     })
+  }
+
+  /** A token that no call holds; as large as the native class takes. */
+  #takeToken(): number {
+    do this.#nextToken = (this.#nextToken + 1) % 2 ** 32
+    while (this.#parked.has(this.#nextToken))
+    return this.#nextToken
   }
 
   #settle(token: number, outcome: CallOutcome): void {

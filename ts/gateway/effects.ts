@@ -17,6 +17,8 @@ export type Effect =
   | { readonly type: 'upload', readonly errand: number, readonly thread: number }
   | { readonly type: 'readDeliverable', readonly errand: number, readonly thread: number, readonly path: string, readonly maxBytes: number, readonly disposition: string }
   | { readonly type: 'refuseErrand', readonly errand: number, readonly status: number, readonly body: string }
+  | { readonly type: 'flush', readonly thread: number, readonly records: number }
+  | { readonly type: 'noteInterruption', readonly thread: number }
   | { readonly type: 'settle', readonly token: number, readonly outcome: CallOutcome }
 
 /** A Tool to register in the agent's own scope. */

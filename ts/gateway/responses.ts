@@ -8,7 +8,7 @@ import type { ServerResponse } from 'node:http'
 import type { HttpError, NativeGateway } from '../native.ts'
 
 /** Bits beside a reader's handle, as the native class documents them. */
-const HEAD = 1, LAST = 2, ERROR = 4
+const HEAD = 1, ERROR = 4
 
 /** Proxies must neither hold back nor compress a stream. */
 const STREAM_HEADERS = {
@@ -64,7 +64,7 @@ export class ResponseSet {
     if (bits & HEAD) res.writeHead(200, STREAM_HEADERS)
     if (response.full) return
     const chunk = this.#native.read(reader)
-    if (bits & LAST) {
+    if (this.#native.wasLast()) {
       this.#responses.delete(reader)
       res.end(chunk)
     } else if (chunk.length > 0 && !res.write(chunk)) {

@@ -18,6 +18,7 @@ import { errorLabel, HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
 import { stageFile } from './files.ts'
 import { HeldReports, SILENCE } from './outlet.ts'
+import { INTERRUPTION_TOLD } from './port.ts'
 import type { AgentEvents, HostAgent, HostMessage, HostTool, RunNeeds, StoredFile } from './port.ts'
 import { selectPreset } from './presets.ts'
 import { bindFiles, checkFiles, commit, release } from './prompt-files.ts'
@@ -25,6 +26,9 @@ import type { BoundMessage } from './prompt-files.ts'
 import { encodeHistory, encodeRecord } from './records.ts'
 import { sameNames, toDefinition } from './tools.ts'
 import type { OwnTool, ToolCatalog } from './tools.ts'
+
+/** How long the end of a run waits for the disk, in milliseconds: a disk that hangs must not hang its clients. */
+const FLUSH_MS = 5000
 
 /** What an agent shares with the others of its Host. */
 export interface AgentSurroundings {
@@ -130,6 +134,23 @@ export class DshAgent implements HostAgent {
     else this.#enqueue(batch, wake)
   }
 
+  async flush(): Promise<void> {
+    const written = this.#write()
+    const late = Promise.withResolvers<void>()
+    const timer = setTimeout(late.resolve, FLUSH_MS)
+    timer.unref()
+    await Promise.race([written, late.promise.then(() => { this.#warn('takes longer than its clients can wait') })])
+    clearTimeout(timer)
+  }
+
+  noteInterruption(): void {
+    this.#assertCallable()
+    const text = 'The client was told that a restart of the host interrupted the last turn.'
+    const note = toUserMessage({ content: [{ type: 'text', text }], source: INTERRUPTION_TOLD })
+    this.agent.inject(note)
+    this.agent.inbox.remove(note.id)
+  }
+
   cancel(): void {
     if (this.#over) return
     this.#assertCallable()
@@ -200,6 +221,20 @@ export class DshAgent implements HostAgent {
 
   get #over(): boolean {
     return this.#gone || this.#disposing !== undefined
+  }
+
+  /** Writes the log. Never rejects: what failed is kept by the Host, and tried again with what comes next. */
+  async #write(): Promise<void> {
+    try {
+      await this.#around.ctx.sessions.flush(this.#session)
+    } catch (error) {
+      // A session that goes is written on its way out.
+      if (!this.#over) this.#warn(`failed (${errorLabel(error)})`)
+    }
+  }
+
+  #warn(what: string): void {
+    this.#around.logger.warn(`writing the log of agent "${this.agent.id}" ${what}`)
   }
 
   /** Fixes where the history ends and lets the reports go, once the caller has had it. */

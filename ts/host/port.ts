@@ -96,6 +96,17 @@ export interface HostAgent {
    *   upload of a message cannot be used up: the agent has got none of the messages then.
    */
   deliver(messages: readonly HostMessage[], wake: boolean): void
+  /**
+   * Writes the durable log, everything that was reported of it included. Resolves when it is on the disk, and also
+   * where that fails or takes too long: a run's end waits for it. A Host without it is believed to write at once.
+   */
+  flush?(): Promise<void>
+  /**
+   * Notes in the durable log that a client is told of the interruption that the log ends with, so that
+   * {@link history} says so in every later life: a record of type `agent/inbox/spliced` that inserts a message whose
+   * source is {@link INTERRUPTION_TOLD}. Without it, a client is told again whenever the thread comes back.
+   */
+  noteInterruption?(): void
   /** Requests cancellation of the running turn and drops what is queued, also when idle. No-op on a gone agent. */
   cancel(): void
   /**
@@ -138,6 +149,9 @@ export interface HostAgent {
   /** Aborts what runs, waits for Tool bodies, releases the agent. Idempotent; never rejects for a turn's failure. */
   dispose(): Promise<void>
 }
+
+/** Source of the message that {@link HostAgent.noteInterruption} leaves. Queued and taken back at once: no model sees it. */
+export const INTERRUPTION_TOLD = { kind: 'ag-ui', form: 'interruption-told' } as const
 
 /** A user-role message for {@link HostAgent.deliver}. */
 export interface HostMessage {

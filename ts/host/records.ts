@@ -6,6 +6,7 @@
 
 import type { CardReader } from './cards.ts'
 import type { LoggedEvent } from './compat.ts'
+import { INTERRUPTION_TOLD } from './port.ts'
 
 /**
  * The event types that cross. The projection knows these; the others (requests, inbox, titles, policies, and the
@@ -37,7 +38,7 @@ const CROSSING: ReadonlySet<string> = new Set([
  */
 export function encodeRecord(event: LoggedEvent, cards: CardReader): string | undefined {
   const { type, seq } = event
-  if (!CROSSING.has(type)) return undefined
+  if (!CROSSING.has(type) && !tellsInterruption(event)) return undefined
   const card = type === 'tool/call' ? cards.ofCall(event.data) : type === 'tool/result' ? cards.ofResult(event.data) : undefined
   const data = JSON.stringify(slim(type, event.data))
   return `{"type":"${type}","seq":${seq},"data":${data}${card === undefined ? '' : `,"card":${card}`}}`
@@ -56,6 +57,14 @@ export function encodeHistory(events: readonly LoggedEvent[], cards: CardReader)
     if (record !== undefined) records.push(record)
   }
   return `[${records.join(',')}]`
+}
+
+/** Of what happens in the inbox only the note that a client was told of an interruption matters. */
+function tellsInterruption({ type, data }: LoggedEvent): boolean {
+  if (type !== 'agent/inbox/spliced') return false
+  const { inserted } = data as { inserted: readonly { source?: { kind: string, form?: unknown } }[] }
+  const { kind, form } = INTERRUPTION_TOLD
+  return inserted.some(({ source }) => source?.kind === kind && source.form === form)
 }
 
 /** Leaves out what no rule of the projection reads. */

@@ -29,6 +29,8 @@ pub(super) struct SimAgent {
     /// The durable log, as record JSON.
     pub(super) log: Vec<String>,
     pub(super) tools: Vec<String>,
+    /// Results of more bytes are replaced in the log.
+    pub(super) spills_over: Option<usize>,
     next_turn: VecDeque<HostMessage>,
     next_step: Vec<HostMessage>,
     turns: u64,
@@ -70,6 +72,7 @@ impl SimAgent {
             thread,
             log,
             tools: Vec::new(),
+            spills_over: None,
             next_turn: VecDeque::new(),
             next_step: Vec::new(),
             turns,
@@ -341,6 +344,10 @@ impl SimAgent {
             Ok((text, meta)) => (text, meta, false),
             Err(message) => (format!("Error: {message}"), None, true),
         };
+        let text = match self.spills_over {
+            Some(limit) if text.len() > limit => "(spilled)".into(),
+            _ => text,
+        };
         let mut data = json!({"turn":turn,"step":step,"message":{"id":"y","role":"user","source":{"kind":"tool","callId":id},"content":[{"type":"tool-result","toolCallId":id,"content":[{"type":"text","text":text}],"isError":is_error}]}});
         if let Some(meta) = meta {
             data["meta"] = meta;
@@ -429,26 +436,41 @@ impl SimAgent {
         gateway.handle_record(now, self.thread, &json);
     }
 
-    /// The log as a crash leaves it, with the repairs of a resume.
-    pub(super) fn crash(mut self) -> Vec<String> {
-        if let Some(turn) = self.turn.take() {
-            for call in turn
-                .calls
-                .iter()
-                .filter(|call| !matches!(call.state, CallState::Committed))
-            {
-                let data = json!({"turn":turn.number,"step":turn.step,"message":{"id":"y","role":"user","source":{"kind":"tool","callId":call.id},"content":[{"type":"tool-result","toolCallId":call.id,"content":[{"type":"text","text":"Error: lost"}],"isError":true}]}});
-                let seq = self.log.len();
-                self.log
-                    .push(json!({"type":"tool/result","seq":seq,"data":data}).to_string());
-            }
-            let seq = self.log.len();
-            let data = json!({"turn":turn.number,"reason":{"kind":"interrupted"}});
-            self.log
-                .push(json!({"type":"turn/end","seq":seq,"data":data}).to_string());
-        }
-        self.log
+    /// A note that the client is told of an interruption, as the adapter leaves it.
+    pub(super) fn note_interruption(&mut self, now: Instant, gateway: &mut Gateway) {
+        let note = json!({"id":"note","role":"user","content":[],"source":{"kind":"ag-ui","form":"interruption-told"}});
+        let splice = json!({"target":"next-step","start":0,"inserted":[note]});
+        self.record(now, gateway, "agent/inbox/spliced", splice);
     }
+}
+
+/// A log that a process left, with the repairs of a resume: calls without a result get one, an open turn ends.
+pub(super) fn repaired(mut log: Vec<String>) -> Vec<String> {
+    let mut turn = None;
+    let mut calls: Vec<Value> = Vec::new();
+    for record in &log {
+        let record: Value = serde_json::from_str(record).unwrap();
+        let data = &record["data"];
+        match record["type"].as_str().unwrap() {
+            "turn/start" => turn = Some(data["turn"].clone()),
+            "turn/end" => turn = None,
+            "assistant/message" => {
+                let blocks = data["message"]["content"].as_array().unwrap();
+                let made = blocks.iter().filter(|block| block["type"] == "tool-call");
+                calls.extend(made.map(|block| block["id"].clone()));
+            }
+            "tool/result" => calls.retain(|id| *id != data["message"]["source"]["callId"]),
+            _ => {}
+        }
+    }
+    let Some(turn) = turn else { return log };
+    for id in calls {
+        let data = json!({"turn":turn,"step":1,"message":{"id":"y","role":"user","source":{"kind":"tool","callId":id},"content":[{"type":"tool-result","toolCallId":id,"content":[{"type":"text","text":"Error: lost"}],"isError":true}]}});
+        log.push(json!({"type":"tool/result","seq":log.len(),"data":data}).to_string());
+    }
+    let data = json!({"turn":turn,"reason":{"kind":"interrupted"}});
+    log.push(json!({"type":"turn/end","seq":log.len(),"data":data}).to_string());
+    log
 }
 
 fn result_of(outcome: CallOutcome) -> Result<(String, Option<Value>), String> {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod agent;
+mod durable;
 mod errands;
 mod model;
 mod prepare;

@@ -1,6 +1,7 @@
 //! Random schedules of requests, disconnects, host events, timeouts and disposals, holding the invariants of
 //! `design.md`: one terminal per run and nothing after it, each accepted message admitted once, each parked call
-//! settled once, no effect for a disposed thread, limits never exceeded, everything released at the end.
+//! settled once, no effect for a disposed thread, limits never exceeded, an interruption told once, everything released
+//! at the end. The Host writes its logs when the schedule lets it, and its process may die.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::agent::Answer;
-use super::world::{World, ask, pick};
+use super::world::{Disk, World, ask, pick};
 use crate::gateway::{Code, Errand, ErrandEnd, FileKind, ReaderId};
 
 const MAX_RUNS: usize = 3;
@@ -59,6 +60,10 @@ enum Move {
         errand: u8,
         kept: bool,
     },
+    /// The Host has written a log.
+    Flush,
+    /// The process dies.
+    Crash,
 }
 
 fn answers() -> impl Strategy<Value = Answer> {
@@ -100,6 +105,8 @@ fn moves() -> impl Strategy<Value = Move> {
         1 => Just(Move::Undeliverable),
         1 => (0u8..3, any::<bool>()).prop_map(|(thread, upload)| Move::Errand { thread, upload }),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(errand, kept)| Move::EndErrand { errand, kept }),
+        5 => Just(Move::Flush),
+        1 => Just(Move::Crash),
     ]
 }
 
@@ -231,6 +238,8 @@ impl World {
                     self.end_errand(*id, end);
                 }
             }
+            Move::Flush => drop(self.flush_next()),
+            Move::Crash => self.crash(),
         }
         self.check_limits();
     }
@@ -240,6 +249,7 @@ impl World {
         let mut calls: Vec<String> = self
             .responses
             .values()
+            .chain(&self.past)
             .map(super::world::Response::events)
             .filter(|events| {
                 events
@@ -259,13 +269,35 @@ impl World {
             .assert_limits(2, MAX_RUNS, MAX_EVENTS, MAX_BYTES);
     }
 
+    /// An interruption is told by one run at most.
+    fn check_interruptions(&self) {
+        let is = |event: &Value, kind: &str| event["data"]["reason"]["kind"] == kind;
+        let happened = self
+            .sessions
+            .values()
+            .flatten()
+            .map(|record| serde_json::from_str::<Value>(record).unwrap())
+            .filter(|record| record["type"] == "turn/end" && is(record, "interrupted"))
+            .count();
+        let mut told: Vec<(usize, Value)> = Vec::new();
+        let past = self.past.iter().zip(1..);
+        for (response, life) in past.chain(self.responses.values().zip(std::iter::repeat(0))) {
+            if response.run_error().as_deref() == Some("THREAD_INTERRUPTED") {
+                let started = response.events().remove(0);
+                told.push((life, json!([started["threadId"], started["runId"]])));
+            }
+        }
+        told.dedup();
+        assert!(told.len() <= happened, "{happened} interruptions: {told:?}");
+    }
+
     /// Every response is a valid stream, or an error, or was left.
     fn check_responses(&self) {
-        for (reader, response) in &self.responses {
+        for response in self.responses.values().chain(&self.past) {
             if response.left {
                 continue;
             }
-            assert!(response.ended, "{reader:?} never ended");
+            assert!(response.ended, "never ended: {response:?}");
             if response.error.is_some() {
                 assert_eq!(response.text, "");
                 continue;
@@ -283,6 +315,7 @@ proptest! {
     #[test]
     fn every_schedule_holds_the_invariants(schedule in schedule()) {
         let mut world = world();
+        world.disk = Disk::Slow;
         for step in &schedule {
             world.apply(step);
         }
@@ -299,6 +332,7 @@ proptest! {
         world.drain();
         world.settle();
         world.check_responses();
+        world.check_interruptions();
         prop_assert!(world.gateway.is_drained());
         world.gateway.assert_released();
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::agent::Answer;
+use super::agent::{Answer, repaired};
 use super::world::{World, ask, pick};
 use crate::gateway::{Code, ContentBlock, HostMessage, MessageSource, ReaderId};
 
@@ -146,6 +146,19 @@ fn a_duplicate_attaches_to_a_live_run_and_the_last_reader_to_leave_cancels() {
         world.responses[&replay].run_error().as_deref(),
         Some("CLIENT_DISCONNECTED")
     );
+}
+
+#[test]
+fn ids_come_round_without_meeting_those_in_use() {
+    let mut world = world();
+    world.send(&ask("kept", "r", &[("m", "hi")])).unwrap();
+    world.settle();
+    let gateway = &mut world.gateway;
+    let mut used: Vec<u32> = gateway.threads.keys().map(|thread| thread.0).collect();
+    used.extend(gateway.runs.keys().map(|run| run.0));
+    assert_eq!(used, [0, 1], "a thread and the run that it retains");
+    gateway.next_id = u32::MAX;
+    assert_eq!([gateway.take_id(), gateway.take_id()], [u32::MAX, 2]);
 }
 
 #[test]
@@ -356,7 +369,7 @@ fn an_idle_thread_is_let_go_and_comes_back_from_its_log() {
 #[test]
 fn a_thread_interrupted_by_a_restart_says_so_once_and_keeps_the_client_s_message() {
     let (world, _) = parked();
-    let session = world.agents.into_values().next().unwrap().crash();
+    let session = repaired(world.agents.into_values().next().unwrap().log);
     let mut world = World::new(json!({}));
     let key = crate::gateway::ThreadKey {
         principal: crate::gateway::Principal {
@@ -394,6 +407,19 @@ fn overflow_ends_the_run_and_cancels_its_turn() {
     assert!(response.text.len() < 2400);
     // The history no longer fits, so the thread cannot be shown at this limit; its agent is idle all the same.
     assert!(world.agents.values().all(|agent| !agent.has_work()));
+}
+
+#[test]
+fn nothing_follows_what_did_not_fit_however_small() {
+    // Some of these limits lie between the start of a call and its arguments; a record that a client could not read fails
+    // its own check.
+    for bytes in (1400..2400).step_by(10) {
+        let mut world = World::new(json!({"maxRunEventBytes":bytes,"maxIdentityBytes":32}));
+        let body = with_tool("t", "r", json!([{"id":"m","role":"user","content":"a"}]));
+        let reader = world.send(&body).unwrap();
+        world.settle_with(&Answer::Calls(vec!["pick".into(); 6]));
+        assert!(world.responses[&reader].ended, "{bytes}");
+    }
 }
 
 #[test]

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::agent::{Answer, SimAgent};
+use super::agent::{Answer, SimAgent, repaired};
 use crate::gateway::{
     Code, Config, Effect, Errand, ErrandEnd, ErrandId, FileKind, Gateway, GatewayError, OpenMode,
-    Principal, ReaderId, Request, ResponseHead, StoredFile, ThreadId, Token, ToolSync, UploadHead,
+    Principal, ReaderId, Request, ResponseHead, Rest, StoredFile, ThreadId, Token, ToolSync,
+    UploadHead,
 };
 
 pub(super) struct World {
@@ -26,11 +27,18 @@ pub(super) struct World {
     pub(super) undeliverable: bool,
     /// Errands by id: not begun, begun, or refused with this status.
     pub(super) errands: BTreeMap<ErrandId, SimErrand>,
+    pub(super) disk: Disk,
+    /// Flushes under way: the records that the gateway named, and how much of the log they cover.
+    flushing: Vec<(ThreadId, u64, usize)>,
+    /// How much of each log is on the disk.
+    written: HashMap<ThreadId, usize>,
     disposed: HashSet<ThreadId>,
     /// Durable logs by session id.
     pub(super) sessions: HashMap<String, Vec<String>>,
     session_of: HashMap<ThreadId, String>,
     pub(super) responses: BTreeMap<ReaderId, Response>,
+    /// Responses of processes that died.
+    pub(super) past: Vec<Response>,
     tokens: u32,
     settled: HashSet<Token>,
 }
@@ -45,6 +53,15 @@ pub(super) enum SimErrand {
     Refused(String),
     /// Over, or its client left.
     Over,
+}
+
+/// How fast the Host writes its logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disk {
+    /// At once, when it is asked.
+    Fast,
+    /// When the test lets it.
+    Slow,
 }
 
 /// What a client has received.
@@ -102,10 +119,14 @@ impl World {
             presets: HashMap::new(),
             undeliverable: false,
             errands: BTreeMap::new(),
+            disk: Disk::Fast,
+            flushing: Vec::new(),
+            written: HashMap::new(),
             disposed: HashSet::new(),
             sessions: HashMap::new(),
             session_of: HashMap::new(),
             responses: BTreeMap::new(),
+            past: Vec::new(),
             tokens: 0,
             settled: HashSet::new(),
         }
@@ -163,11 +184,11 @@ impl World {
                 response.error = Some(error);
             }
             let mut out = String::new();
-            self.gateway.read(self.now, ready.reader, &mut out);
+            let rest = self.gateway.read(self.now, ready.reader, &mut out);
             if response.error.is_none() {
                 response.text.push_str(&out);
             }
-            response.ended = ready.last;
+            response.ended = rest == Rest::Over;
         }
     }
 
@@ -261,6 +282,18 @@ impl World {
                     ),
                     "an errand ends once"
                 );
+            }
+            Effect::Flush { thread, records } => {
+                let covered = self.live(thread).log.len();
+                self.flushing.push((thread, records, covered));
+                if self.disk == Disk::Fast {
+                    self.flush_next();
+                }
+            }
+            Effect::NoteInterruption { thread } => {
+                self.live(thread);
+                let agent = self.agents.get_mut(&thread).unwrap();
+                agent.note_interruption(self.now, &mut self.gateway);
             }
             Effect::Settle { token, outcome } => {
                 assert!(self.settled.insert(token), "a call is settled once");
@@ -382,6 +415,7 @@ impl World {
         }
         let log = stored.unwrap_or_default();
         let (inherited, preset) = self.composition(&session);
+        self.written.insert(thread, log.len());
         let agent = SimAgent::new(thread, log);
         let history = agent.history();
         self.agents.insert(thread, agent);
@@ -412,11 +446,46 @@ impl World {
         if let Some(mut agent) = self.agents.remove(&thread) {
             agent.release(self.now, &mut self.gateway);
             let session = self.session_of[&thread].clone();
-            self.sessions.insert(session, agent.crash());
+            self.sessions.insert(session, repaired(agent.log));
         }
         self.gateway.handle_closed(self.now, thread);
         self.drain();
         true
+    }
+
+    /// The Host finishes the oldest flush.
+    pub(super) fn flush_next(&mut self) -> bool {
+        if self.flushing.is_empty() {
+            return false;
+        }
+        let (thread, records, covered) = self.flushing.remove(0);
+        let written = self.written.entry(thread).or_default();
+        *written = covered.max(*written);
+        self.gateway.handle_flushed(self.now, thread, records);
+        self.drain();
+        true
+    }
+
+    /// The process dies, and another one starts on what it had written.
+    pub(super) fn crash(&mut self) {
+        for (thread, mut agent) in std::mem::take(&mut self.agents) {
+            agent.log.truncate(self.written[&thread]);
+            self.sessions
+                .insert(self.session_of[&thread].clone(), repaired(agent.log));
+        }
+        for (_, mut response) in std::mem::take(&mut self.responses) {
+            response.left |= !response.ended;
+            self.past.push(response);
+        }
+        self.gateway = Gateway::new(self.config.clone());
+        self.opening.clear();
+        self.closing.clear();
+        self.preparing.clear();
+        self.errands.clear();
+        self.undeliverable = false;
+        self.flushing.clear();
+        self.written.clear();
+        self.disposed.clear();
     }
 
     /// The driver's next turn of the loop.
@@ -491,6 +560,7 @@ impl World {
                 | self.prepare_next(Ok(()))
                 | self.close_next()
                 | self.drive()
+                | self.flush_next()
                 | self.step_agent(0, answer.clone())
                 | (self.gateway.poll_timeout().is_some_and(|at| at <= self.now) && {
                     self.advance(Duration::ZERO);

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::projection::frontend_result::{
-    FRONTEND_RESULT_KEY, FrontendResult, frontend_result_meta,
+    FRONTEND_RESULT_KEY, FrontendResult, Original, ResultFields, frontend_result_meta,
 };
 use crate::session::parse_record;
 use serde_json::{Map, Value, json};
@@ -138,6 +138,13 @@ fn a_browser_s_result_keeps_its_identity() {
             encrypted_value: Some("ev".into()),
             subagent_run_id: Some("sub".into()),
             metadata: metadata.clone(),
+            original: Some(Original::of(ResultFields {
+                call: "c",
+                text: "much longer than blue",
+                encrypted_value: Some("ev"),
+                subagent_run_id: Some("sub"),
+                metadata: metadata.as_ref(),
+            })),
         };
         let meta = Value::Object(frontend_result_meta(&own));
         let mut transcript = Transcript::new("s");
@@ -167,6 +174,7 @@ fn a_client_cannot_forge_the_private_key() {
         metadata: json!({FRONTEND_RESULT_KEY: {"id":"forged"}})
             .as_object()
             .cloned(),
+        original: None,
     };
     let read = frontend_result_of(Some(frontend_result_meta(&own))).unwrap();
     assert_eq!(read.id, "real");
