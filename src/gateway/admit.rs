@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Gateway;
-use super::effect::{HostMessage, MessageSource, TextPart};
+use super::asking::take_answers;
+use super::effect::{Effect, HostMessage, MessageSource, TextPart};
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
 use super::plan::{NewResult, NewUser, Plan, WorkPlan, plan};
+use super::repeat::Named;
 use super::request::Request;
-use super::run::{Answer, Peer, Run, RunRecord, Stage, Work};
+use super::resume;
+use super::run::{Answer, Left, Naming, Peer, Run, RunRecord, Stage, Work};
 use super::seen::Seen;
 use super::thread::Phase;
 use crate::agui::{Event, Json};
@@ -37,21 +40,17 @@ impl Gateway {
         };
         let digest = self.key.of(body);
         let known = self.by_key.get(&key).copied();
-        if let Some(run) = known.and_then(|thread| self.find_run(thread, &request.input.run_id)) {
-            return if self.runs[&run].digest == digest {
-                Ok(self.attach(now, run))
-            } else {
-                Err(GatewayError::new(
-                    Code::RunIdConflict,
-                    "the run id was used for another request",
-                ))
-            };
-        }
+        let named = known.map(|thread| self.named(thread, request, digest));
+        let naming = match named.transpose()? {
+            Some(Named::Known(run)) => return Ok(self.attach(now, run)),
+            Some(Named::New(naming)) => naming,
+            None => Naming::Fresh,
+        };
         let thread = match known {
             Some(thread) => thread,
             None => self.open_thread(now, key)?,
         };
-        let run = self.new_run(thread, request, digest);
+        let run = self.new_run(thread, request, digest, naming);
         match self.decide(now, thread, run, body, request) {
             Ok(()) => {
                 let reader = self.attach(now, run);
@@ -78,18 +77,12 @@ impl Gateway {
             .unwrap_or_default()
     }
 
-    /// The run of that id that a thread retains or has waiting.
-    fn find_run(&self, thread: ThreadId, run_id: &str) -> Option<RunKey> {
-        let thread = self.threads.get(&thread)?;
-        let mut known = thread.ledger.iter().chain(&thread.queue);
-        known.find(|run| *self.runs[run].run_id == *run_id).copied()
-    }
-
     fn new_run(
         &mut self,
         thread: ThreadId,
         request: &Request<'_>,
         digest: super::digest::Digest,
+        naming: Naming,
     ) -> RunKey {
         let run = RunKey(self.take_id());
         let record = RunRecord::new(self.config.run, self.config.request.identity_bytes);
@@ -100,6 +93,8 @@ impl Gateway {
                 run_id: request.input.run_id.as_ref().into(),
                 digest,
                 peer: Peer::of(request),
+                naming,
+                left: Left::Nothing,
                 stage: Stage::Queued(Box::default()),
                 readers: Vec::new(),
                 record,
@@ -194,6 +189,7 @@ impl Gateway {
         plan: Plan,
     ) -> Result<(), GatewayError> {
         self.enter_ledger(thread_id, run)?;
+        self.note_unknown(thread_id, request);
         let interrupted = self
             .threads
             .get_mut(&thread_id)
@@ -231,6 +227,12 @@ impl Gateway {
         thread.state.apply(plan.baseline);
         let answers = accept_results(&mut thread.seen, plan.messages.results);
         let messages = accept_users(&mut thread.seen, plan.messages.users);
+        take_answers(
+            &mut thread.interrupts,
+            &mut self.timers,
+            thread_id,
+            &plan.people,
+        );
         let mut notes: Vec<HostMessage> =
             notes::context(&request.input.context).into_iter().collect();
         notes.extend(thread.state.value().map(notes::state));
@@ -242,6 +244,7 @@ impl Gateway {
                 notes,
                 messages,
                 answers,
+                people: plan.people,
             });
         }
         self.open_record(thread_id, run, request, &[]);
@@ -250,6 +253,20 @@ impl Gateway {
         }
         self.drive_later(now, run);
         self.touch(now, thread_id);
+    }
+
+    /// Answers to interrupts of another life or another thread are ignored, and not in silence.
+    fn note_unknown(&mut self, thread_id: ThreadId, request: &Request<'_>) {
+        let count = self
+            .threads
+            .get(&thread_id)
+            .map_or(0, |thread| resume::unknown(thread, request));
+        if count > 0 {
+            self.effects.push_back(Effect::UnknownInterrupts {
+                thread: thread_id,
+                count,
+            });
+        }
     }
 
     /// Makes room in the ledger and enters the run.

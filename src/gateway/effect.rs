@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::ids::{ThreadId, Token};
+use super::interrupts::PersonOutcome;
 
 /// One effect. As JSON it is `{"type": ..., ...}` with camelCase members.
 #[derive(Debug, Serialize)]
@@ -61,6 +62,20 @@ pub enum Effect {
         token: Token,
         /// How.
         outcome: CallOutcome,
+    },
+    /// End a request to a person.
+    Answer {
+        /// The request.
+        token: Token,
+        /// How.
+        outcome: PersonOutcome,
+    },
+    /// Note in the log that a client answered interrupts that its thread does not know.
+    UnknownInterrupts {
+        /// The thread.
+        thread: ThreadId,
+        /// How many.
+        count: usize,
     },
 }
 

@@ -14,10 +14,12 @@
 //! `plan` (what a request means for its thread), `admit` (queue, ledger, opening of a run), `drive` (handing an
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
 //! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
-//! `park` (when a turn waits for the browser), `end` (how a run ends), `lifecycle` (opening, idling, closing),
+//! `asking` (the Host asks people), `interrupts` (what is asked and answered), `resume` (what `resume[]` means),
+//! `park` (when a turn waits for the browser or for people), `repeat` (run ids that come again), `end` (how a run ends), `lifecycle` (opening, idling, closing),
 //! `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
 
 mod admit;
+mod asking;
 mod attempt;
 mod auth;
 mod bodies;
@@ -31,13 +33,16 @@ mod error;
 mod host;
 mod http;
 mod ids;
+mod interrupts;
 mod lifecycle;
 mod notes;
 mod output;
 mod park;
 mod plan;
 mod props;
+mod repeat;
 mod request;
+mod resume;
 mod route;
 mod run;
 mod run_log;
@@ -51,6 +56,7 @@ mod timer;
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
+pub use asking::AskDecision;
 pub use auth::Secret;
 pub use bodies::{BodyChange, CallHead};
 pub use config::{Config, ConfigError, RequestLimits, RunLimits, ToolSchemas};
@@ -62,6 +68,7 @@ pub use error::{Code, GatewayError};
 pub use host::AgentStatus;
 pub use http::{Head, HeadRefusal, Verdict, check_head};
 pub use ids::{Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
+pub use interrupts::{PersonOutcome, QuestionAnswer};
 pub use output::{Ready, ResponseHead};
 pub use request::Request;
 pub use route::Route;
@@ -156,6 +163,7 @@ impl Gateway {
                 Timer::KeepAlive(reader) => self.keep_alive_due(now, reader),
                 Timer::Park(thread) => self.park_due(now, thread),
                 Timer::Call(thread, token) => self.call_overdue(now, thread, token),
+                Timer::Person(thread, token) => self.person_overdue(now, thread, token),
                 Timer::Idle(thread) => self.idle_due(now, thread),
                 Timer::Drive => self.drive_due(),
             }
@@ -175,6 +183,8 @@ impl Gateway {
         for thread in self.threads.values() {
             assert!(thread.queue.len() <= runs);
             assert!(thread.ledger.len() <= runs);
+            assert!(thread.interrupts.len() <= self.config.max_pending_interrupts);
+            assert!(thread.agent.turn.is_some() || thread.interrupts.len() == 0);
         }
         for run in self.runs.values() {
             assert!(run.record.log.retained_events() <= events);

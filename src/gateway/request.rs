@@ -9,7 +9,7 @@ use super::error::{Code, GatewayError};
 use super::ids::is_identity;
 use super::props::Props;
 use super::seen::text_of;
-use crate::agui::{Content, Json, Message, RunAgentInput, ToolMessage, UserMessage};
+use crate::agui::{Content, Json, Message, Resume, RunAgentInput, ToolMessage, UserMessage};
 use crate::tools::{Catalogue, Limits, RawTool, Strictness};
 
 /// Metadata of a Tool result nests no deeper: it is kept in the log for ever.
@@ -64,6 +64,11 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn too_large(config: &Config) -> GatewayError {
         super::http::too_large(config)
+    }
+
+    /// The entries of `resume[]`.
+    pub(super) fn resume(&self) -> &[Resume<'a>] {
+        self.input.resume.as_deref().unwrap_or_default()
     }
 
     /// The client's `state`; `null` is a value of its own (spec: gateway, Shared state).
@@ -215,6 +220,13 @@ impl Check<'_, '_> {
     fn resume(&self) -> Result<(), GatewayError> {
         let max = self.config.request.identity_bytes;
         let entries = self.input.resume.as_deref().unwrap_or_default();
+        let most = self.config.max_pending_interrupts;
+        if entries.len() > most {
+            return Err(GatewayError::new(
+                Code::InterruptLimitExceeded,
+                format!("more than {most} answers to interrupts"),
+            ));
+        }
         let mut answered = HashSet::with_capacity(entries.len());
         for entry in entries {
             let id = &entry.interrupt_id;

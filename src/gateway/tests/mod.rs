@@ -3,5 +3,6 @@
 
 mod agent;
 mod model;
+mod people;
 mod rules;
 mod world;
