@@ -5,7 +5,9 @@
  */
 
 import { NativeGateway } from '../native.ts'
-import type { AgentEvents, AgentHost, HostAgent, HostTool, HostToolCall, HostToolResult } from '../host/port.ts'
+import type {
+  AgentEvents, AgentHost, HostAgent, HostTool, HostToolCall, HostToolResult, PersonOutcome, PersonRequest,
+} from '../host/port.ts'
 import type { CallOutcome, Effect, ToolEffect } from './effects.ts'
 import { ResponseSet } from './responses.ts'
 
@@ -53,6 +55,8 @@ export class GatewayDriver {
   readonly #threads = new Map<number, Thread>()
   readonly #identities = new WeakMap<object, ThreadIdentity>()
   readonly #parked = new Map<number, ParkedCall>()
+  /** Requests to people that wait, by token. */
+  readonly #asked = new Map<number, (outcome: PersonOutcome) => void>()
   #nextToken = 1
   #scheduled = false
   #driving = false
@@ -160,6 +164,8 @@ export class GatewayDriver {
       case 'deliver': this.#order(effect.thread, agent => { agent.deliver(effect.messages, effect.wake) }); break
       case 'cancel': this.#order(effect.thread, agent => { agent.cancel() }); break
       case 'settle': this.#settle(effect.token, effect.outcome); break
+      case 'answer': this.#asked.get(effect.token)?.(effect.outcome); break
+      case 'unknownInterrupts': this.#logger.warn(`thread ${effect.thread}: ${effect.count} answers to unknown interrupts were ignored`); break
     }
   }
 
@@ -277,6 +283,27 @@ export class GatewayDriver {
     }
   }
 
+  #ask(thread: number, request: PersonRequest, signal: AbortSignal): Promise<PersonOutcome> {
+    if (signal.aborted) return Promise.resolve(TAKEN_BACK)
+    const token = this.#nextToken++
+    const settled = this.native.ask(thread, token, JSON.stringify(request))
+    this.after(this.native.todo())
+    if (settled !== null) return Promise.resolve(JSON.parse(settled) as PersonOutcome)
+    return new Promise((resolve) => {
+      const aborted = (): void => {
+        this.after(this.native.askAborted(thread, token))
+        settle(TAKEN_BACK)
+      }
+      const settle = (outcome: PersonOutcome): void => {
+        this.#asked.delete(token)
+        signal.removeEventListener('abort', aborted)
+        resolve(outcome)
+      }
+      this.#asked.set(token, settle)
+      signal.addEventListener('abort', aborted, { once: true })
+    })
+  }
+
   #events(id: number, thread: Thread): AgentEvents {
     const { native } = this
     const { text, toolCall } = this.#hot
@@ -294,10 +321,14 @@ export class GatewayDriver {
         if (thread.agent !== undefined) this.after(native.inherited(id, thread.agent.inheritedTools()))
       },
       status: status => { this.after(native.status(id, status)) },
+      ask: (request, signal) => this.#ask(id, request, signal),
       gone: () => { this.after(native.gone(id)) },
     }
   }
 }
+
+/** A request that the Host took back. */
+const TAKEN_BACK: PersonOutcome = { status: 'cancelled', message: 'the request was aborted before the user answered' }
 
 /** What the model sees of an outcome; a rejection is thrown. */
 function resultOf(outcome: CallOutcome): HostToolResult {

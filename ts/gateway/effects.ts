@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { HostMessage } from '../host/port.ts'
+import type { HostMessage, PersonOutcome } from '../host/port.ts'
 
 /** One effect. */
 export type Effect =
@@ -14,6 +14,8 @@ export type Effect =
   | { readonly type: 'deliver', readonly thread: number, readonly messages: readonly HostMessage[], readonly wake: boolean }
   | { readonly type: 'cancel', readonly thread: number }
   | { readonly type: 'settle', readonly token: number, readonly outcome: CallOutcome }
+  | { readonly type: 'answer', readonly token: number, readonly outcome: PersonOutcome }
+  | { readonly type: 'unknownInterrupts', readonly thread: number, readonly count: number }
 
 /** A Tool to register in the agent's own scope. */
 export interface ToolEffect {
