@@ -43,6 +43,8 @@ export interface BootOptions {
   readonly presets?: Readonly<Record<string, string>> | 'none'
   /** Mounts persistence, or not. Default `jsonl`. */
   readonly persistence?: 'jsonl' | 'none'
+  /** Mounts the services that ask people, or not. Default `mounted`. */
+  readonly people?: 'mounted' | 'none'
   /** What its web server binds. Default: loopback. */
   readonly bind?: '127.0.0.1' | '0.0.0.0'
   /** Receives what the Host logs at level warn and above. Default: dropped. */
@@ -117,8 +119,10 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
     await ctx.plugin(JsonlSessionPersistence, { root: sessions, compression: 'none', writeBatchMaxDelayMs: 20 } as never)
   }
   const loop = await ctx.plugin(AgentLoop, { agents: [] } as never)
-  await ctx.plugin(UserQuestionService)
-  await ctx.plugin(ApprovalService, { policy: 'ask' })
+  if (options.people !== 'none') {
+    await ctx.plugin(UserQuestionService)
+    await ctx.plugin(ApprovalService, { policy: 'ask' })
+  }
   await ctx.plugin(LocalAttachmentStore, { dshHome: home } as never)
   await ctx.plugin(LocalFileSystem, { cwd: home } as never)
   if (presets !== 'none') {
