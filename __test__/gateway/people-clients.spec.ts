@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { connect, VERSIONS } from '../support/client.ts'
-import type { Response, TestClient } from '../support/client.ts'
+import type { Decision, TestClient } from '../support/client.ts'
 import {
   body, bootGateway, browserTool, callTools, errorOf, history, hostTool, nextEvent, registerTools, resultsSeen, say, transcript, turnsOf,
 } from '../support/gateway.ts'
@@ -13,8 +13,8 @@ import { asking, COLOR, decisions, guard, interruptsOf, NAME } from '../support/
 import type { WireInterrupt } from '../support/wire.ts'
 
 const DEPLOY = { id: 'c-1', name: 'deploy', args: { path: 'prod' } }
-const yes = (approved: boolean): Response => ({ status: 'resolved', payload: { approved } })
-const GIVE_UP: Response = { status: 'cancelled' }
+const yes = (approved: boolean): Decision => ({ status: 'resolved', payload: { approved } })
+const GIVE_UP: Decision = { status: 'cancelled' }
 
 async function boot(t: TestContext, config: object = {}): Promise<TestGateway> {
   const gateway = await bootGateway(t, { agentPreset: 'demo', ...config })

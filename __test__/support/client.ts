@@ -30,7 +30,7 @@ export interface ClientRun {
 }
 
 /** What a person does about an interrupt. */
-export type Response = { readonly status: 'resolved', readonly payload: unknown } | { readonly status: 'cancelled' }
+export type Decision = { readonly status: 'resolved', readonly payload: unknown } | { readonly status: 'cancelled' }
 
 /** Where a gateway that takes {@link SECRET} serves runs. */
 export interface Endpoint {
@@ -86,11 +86,11 @@ export class TestClient {
 
   /** What the client holds back for a person to answer. */
   get interrupts(): readonly WireInterrupt[] {
-    return this.agent.pendingInterrupts as readonly WireInterrupt[]
+    return this.agent.pendingInterrupts as unknown as readonly WireInterrupt[]
   }
 
   /** Answers every interrupt that the client holds, by its id, and waits for the run. */
-  async respond(responses: Readonly<Record<string, Response>>, run?: ClientRun): Promise<readonly WireEvent[]> {
+  async respond(responses: Readonly<Record<string, Decision>>, run?: ClientRun): Promise<readonly WireEvent[]> {
     const build = this.#version === '1.0.0' ? buildResumeArray1 as typeof buildResumeArray : buildResumeArray
     return await this.run({ ...run, resume: build(this.agent.pendingInterrupts, responses as never) })
   }

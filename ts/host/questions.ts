@@ -19,7 +19,7 @@ import type { PersonQuestion } from './port.ts'
 import type { ToolCatalog } from './tools.ts'
 
 /** The Tool that asks, in every preset that has one. */
-export const ASK_TOOL = 'ask_user_question'
+const ASK_TOOL = 'ask_user_question'
 
 /** How questions of our agents reach us. */
 export type QuestionRoute =
