@@ -359,6 +359,51 @@ fn interrupts_that_do_not_fit_the_record_cancel_the_turn() {
 }
 
 #[test]
+fn a_history_that_cannot_hold_the_interrupts_fails_alone_and_publishes_nothing() {
+    let mut world = World::new(json!({"maxRunEventBytes": 2400}));
+    let mut body = ask("t", "r1", &[("m1", "a")]);
+    body["tools"] = json!([pick()]);
+    world.send(&body).unwrap();
+    world.settle_with(&Answer::Calls(vec!["pick".into()]));
+    for _ in 0..3 {
+        world.ask_loosely(0);
+    }
+    let reader = world.send(&ask("t", "r2", &[("m1", "a")])).unwrap();
+    assert_eq!(
+        world.responses[&reader].run_error().as_deref(),
+        Some("AG_UI_EVENT_BUFFER_OVERFLOW")
+    );
+    assert!(!log(&world).contains("\"aborted\""));
+    assert!(world.agents.values().all(|agent| agent.is_asking()));
+    let busy = world.send(&ask("t", "r3", &[("m2", "b")])).unwrap_err();
+    assert_eq!(busy.code, Code::AgentBusy);
+}
+
+#[test]
+fn a_restart_forgets_what_waited_and_says_that_the_turn_is_gone() {
+    let (world, told) = asked(json!({}), &[ASK]);
+    let (thread, agent) = world.agents.into_iter().next().unwrap();
+    let session = world.session_of[&thread].clone();
+    let mut world = World::new(json!({}));
+    world.sessions.insert(session, agent.crash());
+    let entries = || vec![resolve(&told[0], true)];
+    let reader = world.send(&resume("t", "r2", entries())).unwrap();
+    world.settle();
+    assert_eq!(
+        world.responses[&reader].run_error().as_deref(),
+        Some("THREAD_INTERRUPTED")
+    );
+    // The client's gate is still shut: the next try clears it.
+    let reader = world.send(&resume("t", "r3", entries())).unwrap();
+    world.settle();
+    let end = last(&world, reader);
+    assert_eq!(
+        (&end["type"], end.get("outcome")),
+        (&"RUN_FINISHED".into(), None)
+    );
+}
+
+#[test]
 fn a_resume_may_come_under_the_run_id_of_the_run_that_asked() {
     let (mut world, told) = asked(json!({}), &[ESCALATE]);
     let again = resume("t", "r1", vec![resolve(&told[0], true)]);

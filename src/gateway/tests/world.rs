@@ -21,7 +21,7 @@ pub(super) struct World {
     disposed: HashSet<ThreadId>,
     /// Durable logs by session id.
     pub(super) sessions: HashMap<String, Vec<String>>,
-    session_of: HashMap<ThreadId, String>,
+    pub(super) session_of: HashMap<ThreadId, String>,
     pub(super) responses: BTreeMap<ReaderId, Response>,
     tokens: u32,
     settled: HashSet<Token>,
