@@ -176,11 +176,18 @@ impl Sink<'_> {
 
 impl Emit for Sink<'_> {
     fn event(&mut self, json: String) {
+        if self.out.overflow {
+            return;
+        }
         let result = self.log.event(json);
         self.note(result, Written::Urgent);
     }
 
     fn delta(&mut self, stream: u32, head: &dyn Fn() -> String, delta: &str) {
+        if self.out.overflow {
+            // A smaller event might still fit, and would stand there without the one that opens it.
+            return;
+        }
         let stream = StreamKey(stream);
         // The first delta of a stream goes out at once.
         let first = self.pacing.stream.replace(stream) != Some(stream);
@@ -228,6 +235,9 @@ impl RunRecord {
 
     /// Writes one event in pieces.
     pub(super) fn pieces(&mut self, pieces: Box<[std::sync::Arc<str>]>) {
+        if self.out.overflow {
+            return;
+        }
         match self.log.event_of(pieces) {
             Ok(()) => self.out.written = Written::Urgent,
             Err(Overflow) => self.out.overflow = true,

@@ -397,6 +397,16 @@ fn overflow_ends_the_run_and_cancels_its_turn() {
 }
 
 #[test]
+fn what_did_not_fit_is_followed_by_nothing_smaller() {
+    // Wherever the record is full, its client gets whole calls or none.
+    for bytes in 2000..2400 {
+        let mut world = World::new(json!({"maxRunEventBytes": bytes}));
+        world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+        world.settle_with(&Answer::Calls(vec!["backend".into(); 12]));
+    }
+}
+
+#[test]
 fn silence_is_broken_by_comments_also_before_the_decision() {
     let mut world = world();
     let reader = world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
