@@ -132,6 +132,13 @@ export declare class NativeGateway {
   call(thread: number, token: number, callId: string, name: string, arguments: string): string | null
   /** The Host aborted a body that waits; the driver settles it. */
   callAborted(thread: number, token: number): number
+  /**
+   * The agent of a thread asks a person; `request` is the port's `PersonRequest` as JSON. Returns how that ends at
+   * once, as the JSON of a `PersonOutcome`, or `null` when it waits for an `answer` effect with this token.
+   */
+  ask(thread: number, token: number, request: string): string | null
+  /** The Host took a request to a person back; the driver settles it. */
+  askAborted(thread: number, token: number): number
   /** A `syncTools` effect is carried out, or the Host refused a Tool of it. */
   toolsSynced(thread: number, refused: boolean): number
   /** A `flush` effect is carried out, or the Host cannot. `records` is what the effect named. */

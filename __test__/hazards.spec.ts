@@ -251,9 +251,8 @@ test('hazard 11: a source kind of our own is kept, stored and resumed', async (t
   assert.deepEqual(dataOf<{ source: unknown }>(kept).source, source)
 })
 
-test('hazard 12: others may answer first', async (t) => {
+test('hazard 12: others answer first, but not for our agents', async (t) => {
   const { host, port } = await boot(t)
-  const thread = await openThread(port, 'h12')
   // What the web profile's own plugin does: takes the one question seat and claims every approval.
   host.ctx.userQuestions.registerProvider({ ask: () => Promise.resolve({ answers: [] }) })
   await mountPlugin(host.ctx, [], (plugin) => { plugin.on('approval/request', () => Promise.resolve('rejected')) })
@@ -263,17 +262,21 @@ test('hazard 12: others may answer first', async (t) => {
     plugin.tools.register(rawTool('danger', () => Promise.resolve('done')))
     plugin.on('tools/pre-execute', () => Promise.resolve({ kind: 'ask' }))
   })
+  const thread = await openThread(port, 'h12')
+  thread.log.onAsk = () => Promise.resolve({ status: 'allowed' })
   const ask = async (id: string) => {
     host.adapter.queue(callTools([{ id, name: 'danger', args: {} }]), say('ok'))
     await run(thread, id)
   }
-  const late = thread.dsh.ctx.on('approval/request', () => Promise.resolve('allowed-once'))
   await ask('c1')
-  late()
-  thread.dsh.ctx.on('approval/request', () => Promise.resolve('allowed-once'), { prepend: true })
+  // Only who listens in the agent's own scope and asks to be first comes before us.
+  const late = thread.dsh.ctx.on('approval/request', () => Promise.resolve('rejected'))
   await ask('c2')
-  assert.deepEqual([resultText(thread, 0), resultText(thread, 1)], ['Error: the user rejected tool "danger"', 'done'])
-  assert.equal(thread.log.records('approval/asked').length, 2)
+  late()
+  thread.dsh.ctx.on('approval/request', () => Promise.resolve('rejected'), { prepend: true })
+  await ask('c3')
+  assert.deepEqual([0, 1, 2].map(at => resultText(thread, at)), ['done', 'done', 'Error: the user rejected tool "danger"'])
+  assert.equal(thread.log.records('approval/asked').length, 3)
 })
 
 test('hazard 13: other model calls of the Host report nothing, its own messages keep their source', async (t) => {

@@ -482,6 +482,37 @@ describe('page in Chromium', () => {
     assert.deepEqual(await outcomes.allInnerTexts(), ['done', 'failed'])
   })
 
+  test('approvals and questions appear as one form, survive a reload, and their answers continue the turn', async () => {
+    const form = page.getByRole('region', { name: 'The agent asks you' })
+    const ask = '[tool=ask_user_question {"questions":[{"id":"q","question":"Which?","options":[{"label":"red"},{"label":"blue"}]},{"id":"r","question":"Why?"}]}]'
+    await say('[tool=mail_postcard {"to":"Ada"}]')
+    await status('Waiting for you')
+    await say('hello?')
+    await page.getByRole('alert').filter({ hasText: 'The agent waits for your answer above' }).waitFor()
+    await page.getByLabel('Message', { exact: true }).fill('')
+    await page.reload()
+    await form.getByText('Allow mail_postcard?').waitFor()
+    await form.getByRole('button', { name: 'Answer' }).click()
+    await page.getByRole('alert').filter({ hasText: '400 INVALID_INTERRUPT_RESPONSE' }).waitFor()
+    await form.getByLabel('Allow once').check()
+    await form.getByRole('button', { name: 'Answer' }).click()
+    await answered('mail_postcard returned: the postcard to Ada is on its way')
+    await status('Idle')
+    assert.equal(await form.isVisible(), false)
+
+    await say(ask)
+    await form.getByLabel('blue').check()
+    await form.getByLabel('Your answer').fill('the sky')
+    await form.getByRole('button', { name: 'Answer' }).click()
+    await answered('ask_user_question returned: {"answers":[{"id":"q","selected":["blue"]},{"id":"r","selected":[],"custom":"the sky"}]}')
+    await say('[tool=mail_postcard {"to":"Bob"}]')
+    await form.getByRole('button', { name: 'Withdraw' }).click()
+    await answered('mail_postcard failed: Error: approval for tool "mail_postcard" was cancelled')
+    await status('Idle')
+    // The refused form is the only thing that the browser had to complain about.
+    assert.deepEqual(complaints.splice(0).filter(text => !/400 \(Bad Request\)/.test(text)), [])
+  })
+
   test('shared state goes out with a message and comes back changed', async () => {
     await page.getByRole('button', { name: 'Use an example' }).click()
     await say('[state {"visited":["Lisbon"]}]')

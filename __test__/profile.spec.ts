@@ -195,6 +195,38 @@ test('a Tool of the browser continues the turn; a name that the preset has is re
   await assert.rejects(client.say(CHAT, { tools: [browserTool('bash')] }), /409.*FRONTEND_TOOL_NAME_COLLISION/)
 })
 
+test('a real escalation is approved by our client, and the preset asks it, although the web application answers here', PATIENCE, async () => {
+  const bash = (id: string) => ({
+    id, name: 'bash',
+    args: { command: 'echo out', description: 'Say it', sandbox_permissions: 'danger-full-access', justification: 'the sandbox has no echo' },
+  })
+  const questions = [{ id: 'q', question: 'Go on?', options: [{ label: 'yes' }, { label: 'no' }] }]
+  const client = await open(host, 'people')
+  const held = () => {
+    const [interrupt, ...others] = client.interrupts
+    assert.ok(interrupt !== undefined && others.length === 0)
+    return interrupt
+  }
+  const work = script({ call: [bash('call-1')] }, { call: [bash('call-2')] }, { call: [{ id: 'call-3', name: 'ask_user_question', args: { questions } }] }, { say: 'Done.' })
+  await client.say(work)
+  const escalation = held()
+  assert.deepEqual([escalation.reason, escalation.toolCallId], ['approval', 'call-1'])
+  assert.deepEqual(escalation.metadata?.dsh, { toolName: 'bash', reason: 'escalate sandbox to danger-full-access: the sandbox has no echo' })
+  await client.respond({ [escalation.id]: { status: 'resolved', payload: { approved: true } } })
+  await client.respond({ [held().id]: { status: 'resolved', payload: { approved: false } } })
+  const question = held()
+  assert.deepEqual([question.reason, question.message, question.toolCallId], ['user_question', 'Go on?', 'call-3'])
+  assert.deepEqual(question.metadata?.dsh, { questions })
+  const answers = [{ id: 'q', selected: ['yes'] }]
+  await client.respond({ [question.id]: { status: 'resolved', payload: { answers } } })
+  assert.deepEqual(transcript(client.messages).filter(line => line.startsWith('tool') || line.endsWith('Done.')), [
+    'tool call-1 out\n',
+    'tool call-2 Error: the user rejected escalating this command to "danger-full-access"',
+    `tool call-3 ${JSON.stringify({ answers })}`,
+    'assistant Done.',
+  ])
+})
+
 test('an edit of the patch file moves the route; the run in flight ends, the thread goes on', PATIENCE, async () => {
   const { end } = await startTurn(await open(host, 'moved'), HANG)
   profile.patch(row({ agentPreset: 'standard', path: '/elsewhere' }))
@@ -230,7 +262,7 @@ test('the home holds compressed sessions, each grouped under its workspace', () 
   const { tables } = JSON.parse(readFileSync(join(profile.home, 'storages', 'workspace.json'), 'utf8')) as
     { tables: { workspaces: Record<string, { path: string, sessionIds: string[] }> } }
   const workspaces = Object.values(tables.workspaces)
-  assert.equal(logs.length, 5)
+  assert.equal(logs.length, 6)
   assert.deepEqual(workspaces.flatMap(({ sessionIds }) => sessionIds).toSorted(), logs.toSorted())
   for (const { path, sessionIds } of workspaces) assert.deepEqual([basename(path)], sessionIds)
 })

@@ -3,12 +3,12 @@
  */
 
 import assert from 'node:assert/strict'
-import { HttpAgent } from '@ag-ui/client'
+import { buildResumeArray, HttpAgent } from '@ag-ui/client'
 import type { HttpAgentConfig } from '@ag-ui/client'
-import { HttpAgent as HttpAgent1 } from 'ag-ui-client-1'
+import { buildResumeArray as buildResumeArray1, HttpAgent as HttpAgent1 } from 'ag-ui-client-1'
 import { SECRET } from './gateway.ts'
 import { FrameReader } from './wire.ts'
-import type { WireEvent, WireMessage } from './wire.ts'
+import type { WireEvent, WireInterrupt, WireMessage } from './wire.ts'
 
 /** The versions of the official client that every scenario of a client runs with. */
 export const VERSIONS = ['0.0.59', '1.0.0'] as const
@@ -26,7 +26,11 @@ export interface ClientRun {
   readonly runId?: string
   readonly tools?: readonly object[]
   readonly context?: readonly { readonly description: string, readonly value: string }[]
+  readonly resume?: readonly object[]
 }
+
+/** What a person does about an interrupt. */
+export type Decision = { readonly status: 'resolved', readonly payload: unknown } | { readonly status: 'cancelled' }
 
 /** Where a gateway that takes {@link SECRET} serves runs. */
 export interface Endpoint {
@@ -37,6 +41,7 @@ export interface Endpoint {
 export class TestClient {
   readonly agent: HttpAgent
   readonly #name: string
+  readonly #version: Version
   #ids = 0
   #frames = new FrameReader()
   #read: Promise<void> = Promise.resolve()
@@ -44,6 +49,7 @@ export class TestClient {
   constructor(gateway: Endpoint, version: Version, name: string, options: ClientOptions) {
     const { threadId = 'thread-1', tenantId = 'tenant-1', userId = 'user-1', state } = options
     this.#name = name
+    this.#version = version
     const config: HttpAgentConfig = {
       url: gateway.url,
       threadId,
@@ -76,6 +82,17 @@ export class TestClient {
       this.agent.addMessage({ id: this.#id(), role: 'tool', toolCallId, content })
     }
     return await this.run(run)
+  }
+
+  /** What the client holds back for a person to answer. */
+  get interrupts(): readonly WireInterrupt[] {
+    return this.agent.pendingInterrupts as unknown as readonly WireInterrupt[]
+  }
+
+  /** Answers every interrupt that the client holds, by its id, and waits for the run. */
+  async respond(responses: Readonly<Record<string, Decision>>, run?: ClientRun): Promise<readonly WireEvent[]> {
+    const build = this.#version === '1.0.0' ? buildResumeArray1 as typeof buildResumeArray : buildResumeArray
+    return await this.run({ ...run, resume: build(this.agent.pendingInterrupts, responses as never) })
   }
 
   /** Sends what the client holds, and waits for the run. */

@@ -163,6 +163,7 @@ export interface InputFields {
   readonly context?: readonly object[]
   readonly state?: unknown
   readonly forwardedProps?: unknown
+  readonly resume?: readonly object[]
 }
 
 let runs = 0

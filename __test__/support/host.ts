@@ -54,6 +54,8 @@ export interface BootOptions {
   readonly persistence?: 'jsonl' | 'none'
   /** How long persistence gathers what is logged before it writes, in milliseconds. Default 20. */
   readonly writeDelayMs?: number
+  /** Mounts the services that ask people, or not. Default `mounted`. */
+  readonly people?: 'mounted' | 'none'
   /** What its web server binds. Default: loopback. */
   readonly bind?: '127.0.0.1' | '0.0.0.0'
   /** Receives what the Host logs at level warn and above. Default: dropped. */
@@ -141,8 +143,10 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
     } as never)
   }
   const loop = await ctx.plugin(AgentLoop, { agents: [] } as never)
-  await ctx.plugin(UserQuestionService)
-  await ctx.plugin(ApprovalService, { policy: 'ask' })
+  if (options.people !== 'none') {
+    await ctx.plugin(UserQuestionService)
+    await ctx.plugin(ApprovalService, { policy: 'ask' })
+  }
   const attachments = await ctx.plugin(LocalAttachmentStore, { dshHome: home } as never)
   const fs = await ctx.plugin(LocalFileSystem, { cwd: home } as never)
   if (presets !== 'none') {

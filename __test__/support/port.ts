@@ -20,6 +20,8 @@ export class Recorder {
   readonly reports: Report[] = []
   /** Called at every report, inside the Host's call stack. */
   onReport: ((report: Report) => void) | undefined
+  /** Decides about a request to a person. */
+  onAsk: AgentEvents['ask'] = () => Promise.resolve({ status: 'cancelled', message: 'nobody is there' })
   readonly #waiters = new Set<() => void>()
 
   /** The receiver. */
@@ -34,6 +36,10 @@ export class Recorder {
     body: (callId, running) => this.#add(['body', callId, running]),
     toolsChanged: () => this.#add(['toolsChanged']),
     status: status => this.#add(['status', status]),
+    ask: (request, signal) => {
+      this.#add(['ask', request, signal])
+      return this.onAsk(request, signal)
+    },
     gone: () => this.#add(['gone']),
   }
 

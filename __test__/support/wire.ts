@@ -46,6 +46,18 @@ export interface WireEvent {
   readonly value?: WireCard
   readonly code?: string
   readonly message?: string
+  readonly outcome?: { readonly type: string, readonly interrupts?: readonly WireInterrupt[] }
+}
+
+/** What a run leaves for a person to answer. */
+export interface WireInterrupt {
+  readonly id: string
+  readonly reason: string
+  readonly message?: string
+  readonly toolCallId?: string
+  readonly responseSchema?: Record<string, unknown>
+  readonly expiresAt?: string
+  readonly metadata?: { readonly dsh: Record<string, unknown> }
 }
 
 const TERMINALS = ['RUN_FINISHED', 'RUN_ERROR']

@@ -12,7 +12,7 @@ const FILES: readonly (readonly [route: string, file: string, mediaType: string]
   ['/', 'index.html', 'text/html; charset=utf-8'],
   ['/style.css', 'style.css', 'text/css; charset=utf-8'],
   ['/icon.svg', 'icon.svg', 'image/svg+xml'],
-  ...['app', 'cards', 'chat', 'events', 'inspector', 'thread'].map(name =>
+  ...['app', 'cards', 'chat', 'events', 'inspector', 'people', 'thread'].map(name =>
     [`/${name}.js`, `${name}.js`, 'text/javascript; charset=utf-8'] as const),
 ]
 

@@ -1,6 +1,6 @@
 /**
  * Backend Tools of the playground's agent. All of them are pure functions of their arguments, and together they show
- * the card kinds that a browser is likely to meet first: generic, search (both shapes) and read.
+ * the card kinds that a browser is likely to meet first: generic, search (both shapes) and read. One needs an approval.
  *
  * @module
  */
@@ -51,6 +51,9 @@ export const playgroundTools = {
     ctx.tools.register(listFiles)
     ctx.tools.register(searchFiles)
     ctx.tools.register(readFile)
+    ctx.tools.register(mailPostcard)
+    // What leaves the house needs a person's approval.
+    ctx.on('tools/pre-execute', async (exec, next) => exec.name === mailPostcard.name ? { kind: 'ask' } : await next())
   },
 }
 
@@ -74,6 +77,16 @@ const getWeather = defineTool({
     }
   },
   execute: async ({ location }) => ({ ...weatherIn(location) }),
+})
+
+const mailPostcard = defineTool({
+  name: 'mail_postcard',
+  description: 'Mails a postcard, once the user approves.',
+  parameters: { to: { type: 'string', required: true, description: 'Who gets it.' } },
+  output: { schema: { type: 'string' }, render: (_args, text) => [{ type: 'text', text }] },
+  isConcurrencySafe: () => true,
+  presentCall: ({ to }) => ({ card: 'generic', title: `Postcard to ${to}` }),
+  execute: async ({ to }) => `the postcard to ${to} is on its way`,
 })
 
 const listFiles = defineTool({

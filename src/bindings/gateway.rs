@@ -12,9 +12,9 @@ use super::files::{DeliverableRequest, FileRequest, UploadRequest};
 use super::hot;
 use crate::agui::surrogate::replace_lone_surrogates;
 use crate::gateway::{
-    AgentStatus, BodyChange, CallDecision, CallHead, Code, Config, Gateway, GatewayError, Head,
-    ReaderId, Request, ResponseHead, Rest, Route, Secret, ThreadId, Token, ToolSync, Verdict,
-    check_head,
+    AgentStatus, AskDecision, BodyChange, CallDecision, CallHead, Code, Config, Gateway,
+    GatewayError, Head, ReaderId, Request, ResponseHead, Rest, Route, Secret, ThreadId, Token,
+    ToolSync, Verdict, check_head,
 };
 
 /// What the driver has to do after a call, as bits.
@@ -532,6 +532,28 @@ impl NativeGateway {
     pub fn call_aborted(&self, thread: u32, token: u32) -> u32 {
         self.shared.with(|gateway, now| {
             gateway.handle_call_aborted(now, ThreadId(thread), Token(token));
+        })
+    }
+
+    /// The agent of a thread asks a person; `request` is the port's `PersonRequest` as JSON. Returns how that ends at
+    /// once, as the JSON of a `PersonOutcome`, or `null` when it waits for an `answer` effect with this token.
+    #[napi(catch_unwind)]
+    pub fn ask(&self, thread: u32, token: u32, request: String) -> Option<String> {
+        let mut state = self.shared.lock();
+        match state
+            .gateway
+            .handle_ask(Instant::now(), ThreadId(thread), Token(token), &request)
+        {
+            AskDecision::Wait => None,
+            AskDecision::Settle(outcome) => serde_json::to_string(&outcome).ok(),
+        }
+    }
+
+    /// The Host took a request to a person back; the driver settles it.
+    #[napi(catch_unwind)]
+    pub fn ask_aborted(&self, thread: u32, token: u32) -> u32 {
+        self.shared.with(|gateway, now| {
+            gateway.handle_ask_aborted(now, ThreadId(thread), Token(token));
         })
     }
 

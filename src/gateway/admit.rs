@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Gateway;
+use super::asking::take_answers;
 use super::content::NewContent;
-use super::effect::{ContentBlock, HostMessage, MessageSource};
+use super::effect::{ContentBlock, Effect, HostMessage, MessageSource};
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
 use super::plan::{NewResult, NewUser, Plan, WorkPlan, plan};
+use super::repeat::Named;
 use super::request::Request;
-use super::run::{Answer, Peer, Run, RunRecord, Stage, Work};
+use super::resume;
+use super::run::{Answer, Left, Naming, Peer, Run, RunRecord, Stage, Work};
 use super::seen::Seen;
 use super::thread::{OpenMode, Phase};
 use crate::agui::{Event, Json};
@@ -38,21 +41,17 @@ impl Gateway {
         };
         let digest = self.key.of(body);
         let known = self.by_key.get(&key).copied();
-        if let Some(run) = known.and_then(|thread| self.find_run(thread, &request.input.run_id)) {
-            return if self.runs[&run].digest == digest {
-                Ok(self.attach(now, run))
-            } else {
-                Err(GatewayError::new(
-                    Code::RunIdConflict,
-                    "the run id was used for another request",
-                ))
-            };
-        }
+        let named = known.map(|thread| self.named(thread, request, digest));
+        let naming = match named.transpose()? {
+            Some(Named::Known(run)) => return Ok(self.attach(now, run)),
+            Some(Named::New(naming)) => naming,
+            None => Naming::Fresh,
+        };
         let thread = match known {
             Some(thread) => thread,
             None => self.open_thread(now, key, OpenMode::ResumeOrCreate)?,
         };
-        let run = self.new_run(thread, request, digest);
+        let run = self.new_run(thread, request, digest, naming);
         match self.decide(now, thread, run, body, request) {
             Ok(()) => {
                 let reader = self.attach(now, run);
@@ -79,23 +78,12 @@ impl Gateway {
             .unwrap_or_default()
     }
 
-    /// The run of that id that a thread retains or has waiting.
-    fn find_run(&self, thread: ThreadId, run_id: &str) -> Option<RunKey> {
-        let thread = self.threads.get(&thread)?;
-        // The one that drives may be in neither yet.
-        let mut known = thread
-            .ledger
-            .iter()
-            .chain(&thread.queue)
-            .chain(&thread.driver);
-        known.find(|run| *self.runs[run].run_id == *run_id).copied()
-    }
-
     fn new_run(
         &mut self,
         thread: ThreadId,
         request: &Request<'_>,
         digest: super::digest::Digest,
+        naming: Naming,
     ) -> RunKey {
         let run = RunKey(self.take_id());
         let record = RunRecord::new(self.config.run, self.config.request.identity_bytes);
@@ -106,6 +94,8 @@ impl Gateway {
                 run_id: request.input.run_id.as_ref().into(),
                 digest,
                 peer: Peer::of(request),
+                naming,
+                left: Left::Nothing,
                 stage: Stage::Queued(Box::default()),
                 readers: Vec::new(),
                 record,
@@ -221,6 +211,7 @@ impl Gateway {
         plan: Plan,
     ) -> Result<(), GatewayError> {
         self.enter_ledger(thread_id, run)?;
+        self.note_unknown(thread_id, request);
         let interrupted = self
             .threads
             .get_mut(&thread_id)
@@ -258,6 +249,12 @@ impl Gateway {
         thread.state.apply(plan.baseline);
         let answers = accept_results(&mut thread.seen, plan.messages.results);
         let messages = accept_users(&mut thread.seen, plan.messages.users);
+        take_answers(
+            &mut thread.interrupts,
+            &mut self.timers,
+            thread_id,
+            &plan.people,
+        );
         let mut notes: Vec<HostMessage> =
             notes::context(&request.input.context).into_iter().collect();
         notes.extend(thread.state.value().map(notes::state));
@@ -269,6 +266,7 @@ impl Gateway {
                 notes,
                 messages,
                 answers,
+                people: plan.people,
             });
         }
         self.open_record(thread_id, run, request, &[]);
@@ -277,6 +275,20 @@ impl Gateway {
         }
         self.drive_later(now, run);
         self.touch(now, thread_id);
+    }
+
+    /// Answers to interrupts of another life or another thread are ignored, and not in silence.
+    fn note_unknown(&mut self, thread_id: ThreadId, request: &Request<'_>) {
+        let count = self
+            .threads
+            .get(&thread_id)
+            .map_or(0, |thread| resume::unknown(thread, request));
+        if count > 0 {
+            self.effects.push_back(Effect::UnknownInterrupts {
+                thread: thread_id,
+                count,
+            });
+        }
     }
 
     /// Makes room in the ledger and enters the run.

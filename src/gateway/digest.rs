@@ -1,6 +1,6 @@
 //! 128-bit digests under a key of this process: "is this the content that I have seen?" for message ids and run ids.
 //!
-//! They are compared, never stored or sent; a keyed hash keeps a client from preparing collisions.
+//! Digests of content are compared, never stored or sent; a keyed hash keeps a client from preparing collisions.
 
 use std::hash::Hasher;
 
@@ -9,6 +9,13 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 /// A digest of some content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Digest(u128);
+
+impl Digest {
+    /// 32 lower-case hexadecimal digits: a name that nobody can guess without the key.
+    pub(super) fn hex(self) -> String {
+        format!("{:032x}", self.0)
+    }
+}
 
 /// The key of this process.
 #[derive(Debug, Clone, Copy)]

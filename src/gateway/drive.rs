@@ -10,6 +10,7 @@ use super::Gateway;
 use super::effect::{Effect, ToolEffect};
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
+use super::resume::PersonAnswer;
 use super::run::{Answer, Stage, Work};
 use super::thread::{Thread, live};
 use super::timer::Timer;
@@ -129,19 +130,9 @@ impl Gateway {
             self.fail_and_cancel(now, run_key, &error);
             return;
         }
-        let overtaken = match &run.stage {
-            Stage::Syncing(work) if !work.opens_turn() => !work
-                .answers
-                .iter()
-                .any(|answer| thread.calls.is_owed(&answer.call)),
-            _ => false,
-        };
-        if overtaken {
-            // The calls settled otherwise between admission and now: their time ran out, or the turn was cancelled.
-            let error = GatewayError::new(
-                Code::UnknownToolResult,
-                "the calls that these results answer are over",
-            );
+        if let Stage::Syncing(work) = &run.stage
+            && let Some(error) = overtaken(thread, work)
+        {
             self.fail(now, run_key, &error);
             return;
         }
@@ -168,6 +159,7 @@ impl Gateway {
         }
         if !opens_turn {
             self.settle_answers(thread_id, work.answers);
+            self.settle_asks(thread_id, work.people);
             self.check_park(now, thread_id);
         }
     }
@@ -186,6 +178,27 @@ impl Gateway {
             }
         }
     }
+}
+
+/// Why a continuation has nothing left to continue, if that is so: what it answers settled otherwise between its
+/// admission and now. Its time ran out, the Host took it back, or the turn was cancelled.
+fn overtaken(thread: &Thread, work: &Work) -> Option<GatewayError> {
+    let owed = |answer: &Answer| thread.calls.is_owed(&answer.call);
+    let waits = |answer: &PersonAnswer| thread.interrupts.is_taken(&answer.id);
+    if work.opens_turn() || work.answers.iter().any(owed) || work.people.iter().any(waits) {
+        return None;
+    }
+    Some(if work.people.is_empty() {
+        GatewayError::new(
+            Code::UnknownToolResult,
+            "the calls that these results answer are over",
+        )
+    } else {
+        GatewayError::new(
+            Code::InterruptUnavailable,
+            "the interrupts that these answers are for no longer wait",
+        )
+    })
 }
 
 /// What became of [`Effect::SyncTools`].

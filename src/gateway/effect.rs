@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use super::content::SentFile;
 use super::ids::{ErrandId, ThreadId, Token};
+use super::interrupts::PersonOutcome;
 use super::thread::OpenMode;
 
 /// One effect. As JSON it is `{"type": ..., ...}` with camelCase members.
@@ -116,6 +117,20 @@ pub enum Effect {
         token: Token,
         /// How.
         outcome: CallOutcome,
+    },
+    /// End a request to a person.
+    Answer {
+        /// The request.
+        token: Token,
+        /// How.
+        outcome: PersonOutcome,
+    },
+    /// Note in the log that a client answered interrupts that its thread does not know.
+    UnknownInterrupts {
+        /// The thread.
+        thread: ThreadId,
+        /// How many.
+        count: usize,
     },
 }
 

@@ -3,18 +3,22 @@
 use std::time::Instant;
 
 use super::Gateway;
+use super::asking::give_answers_back;
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
 use super::ids::RunKey;
-use super::run::{Peer, Stage};
-use crate::agui::Event;
+use super::run::{Left, Peer, Stage};
+use super::thread::Thread;
+use crate::agui::{Event, Interrupts, Outcome};
 use crate::session::TurnEnd;
 
 /// The end of a run.
 #[derive(Debug, Clone)]
 pub(super) enum Ending {
-    /// The turn is complete, or waits for the browser.
+    /// The turn is complete.
     Finished,
+    /// The turn waits for the browser or for people.
+    Waiting,
     /// The gateway's own verdict.
     Failed(GatewayError),
     /// The provider's verdict: its code and its message.
@@ -45,7 +49,21 @@ impl Gateway {
         if self.end_if_overflowed(now, run) {
             return;
         }
-        self.terminate(now, run, &Ending::Finished);
+        // What waits for people is told again, and for the first time only where no run and no client is at it: another
+        // page may show a form of what was published, and the run that drives publishes by itself.
+        let thread_id = self.runs.get(&run).map(|run| run.thread);
+        let first = thread_id
+            .and_then(|thread| self.threads.get_mut(&thread))
+            .filter(|thread| thread.driver.is_none() && thread.interrupts.published_len() == 0)
+            .map(|thread| thread.interrupts.publish())
+            .is_some();
+        if self.fits_interrupts(run) {
+            return self.terminate(now, run, &Ending::Waiting);
+        }
+        if first && let Some(thread) = thread_id.and_then(|thread| self.threads.get_mut(&thread)) {
+            thread.interrupts.withdraw();
+        }
+        self.terminate(now, run, &overflow());
     }
 
     /// Ends the run with an error of the gateway's own, at once.
@@ -96,8 +114,14 @@ impl Gateway {
             messages
                 .chain(answers)
                 .for_each(|id| thread.seen.release(id));
+            give_answers_back(
+                &mut thread.interrupts,
+                &mut self.timers,
+                thread_id,
+                &work.people,
+            );
         }
-        if matches!(ending, Ending::Finished) {
+        if matches!(ending, Ending::Finished | Ending::Waiting) {
             run.record.project(|live, out| live.close(out));
             run.record
                 .pieces(thread.transcript.snapshot(thread.seen.pending()));
@@ -105,7 +129,15 @@ impl Gateway {
         if thread.driver == Some(run_key) {
             thread.driver = None;
         }
-        if run.record.take_overflow() {
+        if matches!(ending, Ending::Waiting) {
+            thread.interrupts.publish();
+        }
+        let overflowed = run.record.take_overflow();
+        if overflowed || matches!(ending, Ending::Waiting) && !self.fits_interrupts(run_key) {
+            if matches!(ending, Ending::Waiting) {
+                // The turn would wait for what no client can be told of.
+                self.effects.push_back(Effect::Cancel { thread: thread_id });
+            }
             self.terminate(now, run_key, &overflow());
         } else {
             self.terminate(now, run_key, ending);
@@ -128,25 +160,36 @@ impl Gateway {
         true
     }
 
+    /// Whether a run's record has room for an end that tells of everything published.
+    fn fits_interrupts(&self, run: RunKey) -> bool {
+        let Some(run) = self.runs.get(&run) else {
+            return true;
+        };
+        let Some(thread) = self.threads.get(&run.thread) else {
+            return true;
+        };
+        // Without interrupts the end always fits.
+        thread.interrupts.published_len() == 0 || {
+            let end = finished(&thread.key.thread_id, &run.run_id, Some(thread));
+            run.record.log.has_room_for_end(end.len())
+        }
+    }
+
     /// Writes the terminal event and tells the readers.
     fn terminate(&mut self, now: Instant, run_key: RunKey, ending: &Ending) {
         let Some(run) = self.runs.get_mut(&run_key) else {
             return;
         };
-        let thread_id = self
-            .threads
-            .get(&run.thread)
-            .map_or("", |thread| thread.key.thread_id.as_str());
+        let thread = self.threads.get(&run.thread);
+        let thread_id = thread.map_or("", |thread| thread.key.thread_id.as_str());
         let run_id = &*run.run_id;
         let names = names(run.peer, thread_id, run_id);
+        if matches!(ending, Ending::Waiting) {
+            run.left = thread.map_or(Left::Nothing, left);
+        }
         run.record.terminate(|room| match ending {
-            Ending::Finished => Event::RunFinished {
-                thread_id,
-                run_id,
-                outcome: None,
-                result: None,
-            }
-            .to_json(),
+            Ending::Finished => finished(thread_id, run_id, None),
+            Ending::Waiting => finished(thread_id, run_id, thread),
             Ending::Failed(error) => run_error(names, error.code.as_str(), &error.message, room),
             Ending::Provider { code, message } => run_error(names, cut(code, 64), message, room),
         });
@@ -173,6 +216,32 @@ impl Gateway {
         self.tell(now, run_key);
         self.touch(now, thread_id);
     }
+}
+
+/// What a turn that waits is waiting for.
+fn left(thread: &Thread) -> Left {
+    if thread.interrupts.published_len() > 0 {
+        Left::People
+    } else if thread.calls.any_owed() {
+        Left::Browser
+    } else {
+        Left::Nothing
+    }
+}
+
+/// `RUN_FINISHED`, with what the thread has published where it is given.
+fn finished(thread_id: &str, run_id: &str, waiting: Option<&Thread>) -> String {
+    let published = waiting.map(|thread| thread.interrupts.published());
+    Event::RunFinished {
+        thread_id,
+        run_id,
+        outcome: published
+            .as_deref()
+            .and_then(Interrupts::new)
+            .map(Outcome::Interrupt),
+        result: None,
+    }
+    .to_json()
 }
 
 fn overflow() -> Ending {

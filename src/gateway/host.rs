@@ -115,6 +115,7 @@ impl Gateway {
     }
 
     fn turn_ended(&mut self, now: Instant, thread_id: ThreadId, reason: TurnEnd) {
+        self.end_asks(thread_id);
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
@@ -213,7 +214,9 @@ impl Gateway {
             return;
         }
         thread.agent.end_turn();
-        if let Some(run) = thread.driver {
+        let driver = thread.driver;
+        self.end_asks(thread_id);
+        if let Some(run) = driver {
             match self.runs.get(&run).map(|run| &run.stage) {
                 // A turn of the Host's own had come in between.
                 Some(Stage::Admitted(_)) => self.drive_later(now, run),

@@ -8,7 +8,8 @@ pub struct ThreadId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReaderId(pub u32);
 
-/// Names a Tool body that waits inside the Host, as the driver numbered it. Unique within the driver's life.
+/// Names a Tool body or a request to a person that waits inside the Host, as the driver numbered it. Unique within the
+/// driver's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u32);
 

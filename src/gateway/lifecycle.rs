@@ -226,6 +226,7 @@ impl Gateway {
         if let Some(at) = thread.park_at.take() {
             self.timers.clear(at, Timer::Park(thread_id));
         }
+        self.end_asks(thread_id);
         for run in waiting {
             self.reject(now, run, error.clone());
         }

@@ -15,11 +15,14 @@
 //! `plan` (what a request means for its thread), `prepare` (what the Host does before a run is admitted), `admit` (queue, ledger, opening of a run), `drive` (handing an
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
 //! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
-//! `park` (when a turn waits for the browser), `end` (how a run ends), `durable` (that its log is written first),
-//! `lifecycle` (opening, idling, closing), `errands` (what uploads and downloads want of an agent), `files` and
-//! `signed_url` (what they may), `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
+//! `asking` (the Host asks people), `interrupts` (what is asked and answered), `resume` (what `resume[]` means),
+//! `park` (when a turn waits for the browser or for people), `repeat` (run ids that come again), `end` (how a run ends),
+//! `durable` (that its log is written first), `lifecycle` (opening, idling, closing), `errands` (what uploads and
+//! downloads want of an agent), `files` and `signed_url` (what they may), `output` (readers, pacing, keep-alive),
+//! `run_log` (the record of a run).
 
 mod admit;
+mod asking;
 mod attempt;
 mod auth;
 mod bodies;
@@ -37,6 +40,7 @@ mod files;
 mod host;
 mod http;
 mod ids;
+mod interrupts;
 mod lifecycle;
 mod notes;
 mod output;
@@ -45,7 +49,9 @@ mod plan;
 mod prepare;
 mod presets;
 mod props;
+mod repeat;
 mod request;
+mod resume;
 mod route;
 mod run;
 mod run_log;
@@ -60,6 +66,7 @@ mod timer;
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
+pub use asking::AskDecision;
 pub use auth::Secret;
 pub use bodies::{BodyChange, CallHead};
 pub use config::{Config, ConfigError, RequestLimits, RunLimits, ToolSchemas};
@@ -74,6 +81,7 @@ pub use files::{FileGrant, FileStore, StoredFile, Stores, UploadHead, refusal};
 pub use host::AgentStatus;
 pub use http::{Head, HeadRefusal, Verdict, check_head};
 pub use ids::{ErrandId, Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
+pub use interrupts::{PersonOutcome, QuestionAnswer};
 pub use output::{Ready, ResponseHead, Rest};
 pub use request::Request;
 pub use route::{DeliverableHead, Route};
@@ -173,6 +181,7 @@ impl Gateway {
                 Timer::KeepAlive(reader) => self.keep_alive_due(now, reader),
                 Timer::Park(thread) => self.park_due(now, thread),
                 Timer::Call(thread, token) => self.call_overdue(now, thread, token),
+                Timer::Person(thread, token) => self.person_overdue(now, thread, token),
                 Timer::Idle(thread) => self.idle_due(now, thread),
                 Timer::Drive => self.drive_due(),
             }
@@ -192,6 +201,8 @@ impl Gateway {
         for thread in self.threads.values() {
             assert!(thread.queue.len() <= runs);
             assert!(thread.ledger.len() <= runs);
+            assert!(thread.interrupts.len() <= self.config.max_pending_interrupts);
+            assert!(thread.agent.turn.is_some() || thread.interrupts.len() == 0);
         }
         for run in self.runs.values() {
             assert!(run.record.log.retained_events() <= events);

@@ -1,8 +1,10 @@
-//! When a turn waits for the browser, the HTTP run that drives it ends well (spec: gateway, Client-provided Tools; G11).
+//! When a turn waits for the browser or for people, the HTTP run that drives it ends well (spec: gateway, Client-provided
+//! Tools, 原生问题与审批; G11, G18).
 //!
-//! The turn waits when a browser Tool's body waits and no other body runs. Whether that is so is looked at once the
+//! The turn waits when a browser Tool's body or a request to a person waits, and no body runs but those that have asked
+//! somebody. A request that names no call stands for one of the bodies that run. Whether that is so is looked at once the
 //! Host has had a turn of its own loop, because the calls of one step are dispatched one after another. Calls that
-//! are still with the Host's policies get a little longer: one that was refused has no body and its result may be
+//! are still with the Host's policies, and of which no person was asked, get a little longer: one that was refused has no body and its result may be
 //! held back behind the very call that waits.
 
 use std::time::{Duration, Instant};
@@ -28,7 +30,7 @@ impl Gateway {
         if !thread.is_parked() {
             return;
         }
-        let at = if thread.agent.any_preparing() {
+        let at = if thread.any_preparing() {
             now + POLICY_GRACE
         } else {
             now
@@ -54,7 +56,7 @@ impl Gateway {
         match driver {
             Some(run) => {
                 if self.write(thread_id) {
-                    self.end(now, run, &Ending::Finished);
+                    self.end(now, run, &Ending::Waiting);
                 }
             }
             None => self.pump(now, thread_id),

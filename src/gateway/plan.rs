@@ -10,6 +10,7 @@ use super::effect::CallOutcome;
 use super::error::{Code, GatewayError};
 use super::prepare::Needs;
 use super::request::Request;
+use super::resume::{self, PersonAnswer};
 use super::seen::{Verdict, metadata_of, original, result_text};
 use super::state::Baseline;
 use super::thread::Thread;
@@ -31,6 +32,8 @@ pub(super) enum Plan {
 #[derive(Debug)]
 pub(super) struct WorkPlan {
     pub(super) messages: NewMessages,
+    /// Answers to every published interrupt, or none.
+    pub(super) people: Vec<PersonAnswer>,
     pub(super) baseline: Baseline,
     /// What the Host has to do before it is admitted.
     pub(super) needs: Needs,
@@ -98,7 +101,9 @@ pub(super) fn plan(
     request: &Request<'_>,
 ) -> Result<Plan, GatewayError> {
     let messages = new_messages(key, config, thread, request)?;
-    match (messages.users.is_empty(), messages.results.is_empty()) {
+    let people = resume::answers(key, thread, request, &messages)?;
+    let continues = !messages.results.is_empty() || !people.is_empty();
+    match (messages.users.is_empty(), !continues) {
         (true, true) => return Ok(Plan::History),
         (false, false) => {
             return Err(GatewayError::new(
@@ -110,6 +115,12 @@ pub(super) fn plan(
             return Err(GatewayError::new(
                 Code::AgentBusy,
                 "the agent waits for Tool results of the browser",
+            ));
+        }
+        (false, true) if thread.interrupts.any_open() => {
+            return Err(GatewayError::new(
+                Code::AgentBusy,
+                "the agent waits for a person; read the history to learn for what",
             ));
         }
         _ => {}
@@ -126,6 +137,7 @@ pub(super) fn plan(
     let needs = Needs::new(preset, &messages);
     Ok(Plan::Work(WorkPlan {
         messages,
+        people,
         baseline,
         needs,
     }))
@@ -145,7 +157,9 @@ fn new_messages(
     for message in &request.input.messages {
         match message {
             Message::User(message) => users.extend(new_user(key, config, thread, &users, message)?),
-            Message::Tool(message) => results.extend(new_result(key, thread, &results, message)?),
+            Message::Tool(message) => {
+                results.extend(new_result(key, thread, request, &results, message)?);
+            }
             // Assistant and system messages are the server's to keep; what a client holds of them is a copy.
             _ => {}
         }
@@ -191,6 +205,7 @@ fn new_user(
 fn new_result(
     key: DigestKey,
     thread: &Thread,
+    request: &Request<'_>,
     earlier: &[NewResult],
     message: &ToolMessage<'_>,
 ) -> Result<Option<NewResult>, GatewayError> {
@@ -211,7 +226,10 @@ fn new_result(
             .transcript
             .call(call)
             .is_some_and(|(_, settled)| settled);
-        return if settled || thread.calls.answer_of(call).is_some() {
+        return if settled
+            || thread.calls.answer_of(call).is_some()
+            || resume::speaks_for(thread, request, call)
+        {
             // History: the call has its result, whatever this client calls it.
             Ok(None)
         } else {

@@ -11,7 +11,7 @@ use super::ids::is_identity;
 use super::presets;
 use super::props::Props;
 use super::seen::text_of;
-use crate::agui::{Content, Json, Message, RunAgentInput, ToolMessage};
+use crate::agui::{Content, Json, Message, Resume, RunAgentInput, ToolMessage};
 use crate::tools::{Catalogue, Limits, RawTool, Strictness};
 
 /// Metadata of a Tool result nests no deeper: it is kept in the log for ever.
@@ -69,6 +69,11 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn too_large(config: &Config) -> GatewayError {
         super::http::too_large(config)
+    }
+
+    /// The entries of `resume[]`.
+    pub(super) fn resume(&self) -> &[Resume<'a>] {
+        self.input.resume.as_deref().unwrap_or_default()
     }
 
     /// The client's `state`; `null` is a value of its own (spec: gateway, Shared state).
@@ -220,6 +225,13 @@ impl Check<'_, '_> {
     fn resume(&self) -> Result<(), GatewayError> {
         let max = self.config.request.identity_bytes;
         let entries = self.input.resume.as_deref().unwrap_or_default();
+        let most = self.config.max_pending_interrupts;
+        if entries.len() > most {
+            return Err(GatewayError::new(
+                Code::InterruptLimitExceeded,
+                format!("more than {most} answers to interrupts"),
+            ));
+        }
         let mut answered = HashSet::with_capacity(entries.len());
         for entry in entries {
             let id = &entry.interrupt_id;

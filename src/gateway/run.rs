@@ -9,6 +9,7 @@ use super::end::Ending;
 use super::error::GatewayError;
 use super::ids::{ReaderId, ThreadId};
 use super::request::Request;
+use super::resume::PersonAnswer;
 use super::run_log::{Overflow, RunLog, StreamKey};
 use crate::agui::Event;
 use crate::projection::{Emit, FrontendResult, LiveStep};
@@ -21,6 +22,9 @@ pub(super) struct Run {
     pub(super) run_id: Box<str>,
     pub(super) digest: Digest,
     pub(super) peer: Peer,
+    pub(super) naming: Naming,
+    /// What its turn waited for when it ended.
+    pub(super) left: Left,
     pub(super) stage: Stage,
     pub(super) readers: Vec<ReaderId>,
     pub(super) record: RunRecord,
@@ -33,6 +37,26 @@ pub(super) enum Peer {
     Early,
     /// 1.0 or later, which says so: drops such fields, and warns in the page's console.
     Strict,
+}
+
+/// Whether a run's id names this run alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// No retained run has the id.
+    Fresh,
+    /// It goes on under the id of the run before it (X7).
+    Repeated,
+}
+
+/// What a run left waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Nothing: the turn is over, or was not its own.
+    Nothing,
+    /// Calls of browser Tools.
+    Browser,
+    /// Published interrupts.
+    People,
 }
 
 impl Peer {
@@ -81,12 +105,14 @@ pub(super) struct Work {
     pub(super) messages: Vec<HostMessage>,
     /// Results that continue the turn that waits for them.
     pub(super) answers: Vec<Answer>,
+    /// Answers of people that continue the turn that waits for them.
+    pub(super) people: Vec<PersonAnswer>,
 }
 
 impl Work {
     /// Whether a turn begins with it. Otherwise it continues the one that waits.
     pub(super) fn opens_turn(&self) -> bool {
-        self.answers.is_empty()
+        self.answers.is_empty() && self.people.is_empty()
     }
 }
 

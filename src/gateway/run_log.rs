@@ -135,6 +135,11 @@ impl RunLog {
         self.terminated = true;
     }
 
+    /// Whether a terminal event of that many bytes fits.
+    pub(super) fn has_room_for_end(&self, bytes: usize) -> bool {
+        self.bytes + bytes <= self.limits.bytes
+    }
+
     fn reserve_for(&mut self, events: usize, bytes: usize) -> Result<(), Overflow> {
         let fits = self.entries.len() + events < self.limits.events
             && self.bytes + bytes + self.reserve <= self.limits.bytes;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::calls::BrowserCalls;
 use super::durable::Writing;
 use super::ids::{ErrandId, RunKey, ThreadId, ThreadKey};
+use super::interrupts::Interrupts;
 use super::presets::Preset;
 use super::seen::Seen;
 use super::state::SharedState;
@@ -32,6 +33,8 @@ pub(super) struct Thread {
     pub(super) kept: bool,
     pub(super) seen: Seen,
     pub(super) calls: BrowserCalls,
+    /// What the agent asks people.
+    pub(super) interrupts: Interrupts,
     /// The browser's Tools, as registered.
     pub(super) tools: Catalogue,
     /// Names of the Tools that the agent has by itself, sorted.
@@ -105,16 +108,6 @@ impl AgentState {
         !self.busy && self.turn.is_none()
     }
 
-    /// Whether a Tool body of the Host's own runs.
-    pub(super) fn any_running(&self) -> bool {
-        self.bodies.values().any(|body| *body == Body::Running)
-    }
-
-    /// Whether a call is still with the Host's policies.
-    pub(super) fn any_preparing(&self) -> bool {
-        self.bodies.values().any(|body| *body == Body::Preparing)
-    }
-
     pub(super) fn end_turn(&mut self) {
         self.turn = None;
         self.streaming = false;
@@ -140,6 +133,7 @@ impl Thread {
             kept: false,
             seen: Seen::default(),
             calls: BrowserCalls::default(),
+            interrupts: Interrupts::default(),
             tools: Catalogue::default(),
             inherited: Vec::new(),
             state: SharedState::default(),
@@ -150,12 +144,23 @@ impl Thread {
         }
     }
 
-    /// Whether the turn waits for the browser and for nothing else.
+    /// Whether the turn waits for the browser or for people, and for nothing else.
     pub(super) fn is_parked(&self) -> bool {
         self.agent.turn.is_some()
             && !self.agent.streaming
-            && !self.agent.any_running()
-            && self.calls.any_parked()
+            && self.busy_bodies(Body::Running) <= self.interrupts.anonymous()
+            && (self.calls.any_parked() || self.interrupts.any_open())
+    }
+
+    /// Whether a call is still with the Host's policies, and these do not wait for a person.
+    pub(super) fn any_preparing(&self) -> bool {
+        self.busy_bodies(Body::Preparing) > 0
+    }
+
+    /// Bodies of the Host's own that are in a state and have not asked a person.
+    fn busy_bodies(&self, state: Body) -> usize {
+        let busy = |(id, body): &(&String, &Body)| **body == state && !self.interrupts.asks(id);
+        self.agent.bodies.iter().filter(busy).count()
     }
 
     /// Whether the next run may be looked at.

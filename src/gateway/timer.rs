@@ -16,6 +16,8 @@ pub(super) enum Timer {
     Park(ThreadId),
     /// A browser Tool's result is overdue.
     Call(ThreadId, Token),
+    /// A person has not answered.
+    Person(ThreadId, Token),
     /// A thread has been idle.
     Idle(ThreadId),
     /// Runs have waited long enough for agents that are being opened.

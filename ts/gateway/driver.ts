@@ -6,7 +6,9 @@
 
 import { NativeGateway } from '../native.ts'
 import type { HttpError } from '../native.ts'
-import type { AgentEvents, AgentHost, HostAgent, HostFiles, HostStores, HostTool, HostToolCall, HostToolResult, RunNeeds } from '../host/port.ts'
+import type {
+  AgentEvents, AgentHost, HostAgent, HostFiles, HostStores, HostTool, HostToolCall, HostToolResult, PersonOutcome, PersonRequest, RunNeeds,
+} from '../host/port.ts'
 import type { CallOutcome, Effect, ToolEffect } from './effects.ts'
 import { ErrandSet } from './errands.ts'
 import type { ErrandWork } from './errands.ts'
@@ -61,6 +63,8 @@ export class GatewayDriver {
   readonly #identities = new WeakMap<object, ThreadIdentity>()
   readonly #parked = new Map<number, ParkedCall>()
   readonly #errands = new ErrandSet()
+  /** Requests to people that wait, by token. */
+  readonly #asked = new Map<number, (outcome: PersonOutcome) => void>()
   #nextToken = 0
   #scheduled = false
   #driving = false
@@ -231,6 +235,8 @@ export class GatewayDriver {
       case 'upload':
       case 'readDeliverable':
       case 'refuseErrand': this.#errands.handle(effect); break
+      case 'answer': this.#asked.get(effect.token)?.(effect.outcome); break
+      case 'unknownInterrupts': this.#logger.warn(`thread ${effect.thread}: ${effect.count} answers to unknown interrupts were ignored`); break
     }
   }
 
@@ -397,6 +403,27 @@ export class GatewayDriver {
     }
   }
 
+  #ask(thread: number, request: PersonRequest, signal: AbortSignal): Promise<PersonOutcome> {
+    if (signal.aborted) return Promise.resolve(TAKEN_BACK)
+    const token = this.#nextToken++
+    const settled = this.native.ask(thread, token, JSON.stringify(request))
+    this.after(this.native.todo())
+    if (settled !== null) return Promise.resolve(JSON.parse(settled) as PersonOutcome)
+    return new Promise((resolve) => {
+      const aborted = (): void => {
+        this.after(this.native.askAborted(thread, token))
+        settle(TAKEN_BACK)
+      }
+      const settle = (outcome: PersonOutcome): void => {
+        this.#asked.delete(token)
+        signal.removeEventListener('abort', aborted)
+        resolve(outcome)
+      }
+      this.#asked.set(token, settle)
+      signal.addEventListener('abort', aborted, { once: true })
+    })
+  }
+
   #events(id: number, thread: Thread): AgentEvents {
     const { native } = this
     const { text, toolCall } = this.#hot
@@ -414,10 +441,14 @@ export class GatewayDriver {
         if (thread.agent !== undefined) this.after(native.inherited(id, thread.agent.inheritedTools()))
       },
       status: status => { this.after(native.status(id, status)) },
+      ask: (request, signal) => this.#ask(id, request, signal),
       gone: () => { this.after(native.gone(id)) },
     }
   }
 }
+
+/** A request that the Host took back. */
+const TAKEN_BACK: PersonOutcome = { status: 'cancelled', message: 'the request was aborted before the user answered' }
 
 /** What the model sees of an outcome; a rejection is thrown. */
 function resultOf(outcome: CallOutcome): HostToolResult {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { HostMessage, RunNeeds } from '../host/port.ts'
+import type { HostMessage, PersonOutcome, RunNeeds } from '../host/port.ts'
 
 /** One effect. */
 export type Effect =
@@ -20,6 +20,8 @@ export type Effect =
   | { readonly type: 'flush', readonly thread: number, readonly records: number }
   | { readonly type: 'noteInterruption', readonly thread: number }
   | { readonly type: 'settle', readonly token: number, readonly outcome: CallOutcome }
+  | { readonly type: 'answer', readonly token: number, readonly outcome: PersonOutcome }
+  | { readonly type: 'unknownInterrupts', readonly thread: number, readonly count: number }
 
 /** A Tool to register in the agent's own scope. */
 export interface ToolEffect {

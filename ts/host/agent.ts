@@ -18,11 +18,14 @@ import { errorLabel, HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
 import { stageFile } from './files.ts'
 import { HeldReports, SILENCE } from './outlet.ts'
+import { People } from './people.ts'
 import { INTERRUPTION_TOLD } from './port.ts'
 import type { AgentEvents, HostAgent, HostMessage, HostTool, RunNeeds, StoredFile } from './port.ts'
 import { selectPreset } from './presets.ts'
 import { bindFiles, checkFiles, commit, release } from './prompt-files.ts'
 import type { BoundMessage } from './prompt-files.ts'
+import { AskTool } from './questions.ts'
+import type { QuestionPlace } from './questions.ts'
 import { encodeHistory, encodeRecord } from './records.ts'
 import { sameNames, toDefinition } from './tools.ts'
 import type { OwnTool, ToolCatalog } from './tools.ts'
@@ -34,6 +37,7 @@ const FLUSH_MS = 5000
 export interface AgentSurroundings {
   readonly ctx: Context
   readonly catalog: ToolCatalog
+  readonly questions: QuestionPlace
   readonly logger: HostLogger
   /** Called once, when the agent is gone or disposed. */
   released(agent: DshAgent): Promise<void>
@@ -56,6 +60,9 @@ export class DshAgent implements HostAgent {
   readonly #held = new HeldReports()
   readonly #attempts = new AttemptReader(this.#held)
   readonly #cards: CardReader
+  /** The people behind the agent. */
+  readonly people: People
+  readonly #askTool: AskTool
   /** Where reports go: held until the history was read, then the receiver, then nowhere. */
   #sink: AgentEvents = this.#held
   /** Number of events that the history contains; unset until it is read. */
@@ -87,6 +94,8 @@ export class DshAgent implements HostAgent {
     this.#session = agent.session
     this.#events = events
     this.#cards = new CardReader(name => around.ctx.tools.get(name, agent))
+    this.people = new People(agent, (request, signal) => this.#sink.ask(request, signal))
+    this.#askTool = new AskTool(around.ctx, around.catalog, agent, this.people)
   }
 
   /**
@@ -109,12 +118,14 @@ export class DshAgent implements HostAgent {
       const own = exec.agent === this.agent && exec.parent === undefined
       return own ? this.#body(exec.callId, next) : next()
     }, { prepend: true })
+    this.people.attach(agentCtx)
     this.#parentOf = await findParentScope(this.agent, agentCtx)
   }
 
   /** Takes the published agent over. */
   adopt(handle: AgentHandle): void {
     this.#handle = handle
+    this.#refreshAskTool()
     this.#inherited = this.#readInherited()
   }
 
@@ -204,6 +215,7 @@ export class DshAgent implements HostAgent {
   /** The registry changed: reports it if this agent inherits other Tools than before. */
   toolsChanged(): void {
     if (this.#over) return
+    this.#refreshAskTool()
     const names = this.#readInherited()
     const same = sameNames(names, this.#inherited)
     this.#inherited = names
@@ -310,7 +322,7 @@ export class DshAgent implements HostAgent {
     this.#bodies.add(callId)
     if (this.#boundary !== undefined) this.#sink.body(callId, true)
     try {
-      return await next()
+      return await this.people.inBody(callId, next)
     } finally {
       this.#bodies.delete(callId)
       if (this.#boundary !== undefined) this.#sink.body(callId, false)
@@ -336,6 +348,8 @@ export class DshAgent implements HostAgent {
   }
 
   #enqueue(batch: readonly BoundMessage[], wake: boolean): void {
+    // The agent may have been composed anew since its last turn, which the registry does not tell.
+    if (wake) this.#refreshAskTool()
     try {
       for (const [index, bound] of batch.entries()) {
         const message = toUserMessage(bound.message)
@@ -356,12 +370,21 @@ export class DshAgent implements HostAgent {
     this.#waiting = []
   }
 
+  #refreshAskTool(): void {
+    this.#askTool.refresh(this.#around.questions.route(), this.#parentOf)
+  }
+
   #readInherited(): readonly string[] {
     return this.#around.catalog.inheritedBy(this.agent, this.#parentOf, this.#own)
   }
 
   async #release(): Promise<void> {
     this.#dropWaiting()
+    if (this.#sink === this.#held) {
+      // Nobody will read the history, and a body that asks a person must not keep the agent from going.
+      this.#redirect(SILENCE)
+      this.#held.release(SILENCE)
+    }
     if (this.#publishing) await undefined // the Host logs the cancellation, which it cannot do right now
     try {
       await this.#handle?.dispose()

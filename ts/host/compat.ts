@@ -183,6 +183,27 @@ export async function findParentScope(agent: object, agentCtx: Context): Promise
   }
 }
 
+/**
+ * An error of the Host's own about a question: its Tools log the code of such errors only.
+ *
+ * @param message - For the model.
+ * @param code - `ASK_ABORTED` or `NO_PROVIDER`.
+ */
+export async function questionError(message: string, code: string): Promise<Error> {
+  try {
+    const { UserQuestionError } = await import('@deepseek-ai/dsh-user-questions')
+    return new UserQuestionError(message, code)
+  } catch {
+    // Not installed beside us, or without this export: callers tell it by its name and code.
+    return Object.assign(new Error(message), { name: 'UserQuestionError', code })
+  }
+}
+
+/** The service behind the proxy that a context hands out: the same object however it was asked for. */
+export function unwrapService(service: object): object {
+  return (service as { [key: symbol]: object | undefined })[Symbol.for('cordis.original')] ?? service
+}
+
 /** Ids of every stored session. Generation A lists headers, B and C snapshots. */
 export async function listStoredSessions(ctx: Context): Promise<Set<string>> {
   const persistence = ctx.get('sessionPersistence') as unknown as

@@ -19,6 +19,7 @@ import { HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
 import { DshFiles } from './files.ts'
 import { StoredSessions } from './persisted.ts'
+import { QuestionPlace } from './questions.ts'
 import type { AgentEvents, AgentHost, HostAgent, OpenAgentRequest } from './port.ts'
 import { ToolCatalog } from './tools.ts'
 import { Workspaces } from './workspaces.ts'
@@ -76,6 +77,7 @@ class DshHost implements AgentHost {
     this.#around = {
       ctx,
       logger,
+      questions: new QuestionPlace(ctx, logger, agent => this.#agents.get(agent)?.people),
       catalog: new ToolCatalog(ctx, () => {
         for (const agent of this.#agents.values()) agent.toolsChanged()
       }),

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { AgentEvents } from './port.ts'
+import type { AgentEvents, PersonOutcome, PersonRequest } from './port.ts'
 
 /** One report, to be made later. */
 type Report = (target: AgentEvents) => void
@@ -12,13 +12,16 @@ type Report = (target: AgentEvents) => void
 /** Collects reports in order. */
 export class HeldReports implements AgentEvents {
   #reports: Report[] = []
+  readonly #requests: Report[] = []
 
-  /** Makes the reports, and those that they cause, in order; nothing is held afterwards. */
+  /** Makes the reports, and those that they cause, in order, then the requests; nothing is held afterwards. */
   release(target: AgentEvents): void {
-    for (let next = this.#reports.shift(); next !== undefined; next = this.#reports.shift()) next(target)
+    for (const held of [this.#reports, this.#requests]) {
+      for (let next = held.shift(); next !== undefined; next = held.shift()) next(target)
+    }
   }
 
-  /** Forgets what is held: a log that is read later contains it. */
+  /** Forgets the reports that are held: a log that is read later contains them. */
   clear(): void {
     this.#reports = []
   }
@@ -63,6 +66,12 @@ export class HeldReports implements AgentEvents {
     this.#reports.push(target => target.status(status))
   }
 
+  ask(request: PersonRequest, signal: AbortSignal): Promise<PersonOutcome> {
+    return new Promise((resolve) => {
+      this.#requests.push(target => resolve(target.ask(request, signal)))
+    })
+  }
+
   gone(): void {
     this.#reports.push(target => target.gone())
   }
@@ -80,5 +89,6 @@ export const SILENCE: AgentEvents = {
   body() {},
   toolsChanged() {},
   status() {},
+  ask: () => Promise.resolve({ status: 'cancelled', message: 'the agent is gone' }),
   gone() {},
 }

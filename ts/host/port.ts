@@ -211,6 +211,58 @@ export interface HostToolResult {
   readonly meta?: Record<string, unknown>
 }
 
+/** What an agent asks a person. */
+export type PersonRequest =
+  /** Leave for one operation. */
+  | {
+    readonly kind: 'approval'
+    readonly toolName: string
+    /** The call that is decided about, where the Host knows it. */
+    readonly callId?: string
+    /** Why, for the person. */
+    readonly reason?: string
+  }
+  /** Answers to questions, at least one; their ids differ. */
+  | {
+    readonly kind: 'questions'
+    readonly questions: readonly PersonQuestion[]
+    /** The call that asks, where the Host knows it. */
+    readonly callId?: string
+  }
+
+/** One question. Clients get it as it is, with whatever else the Host puts into it. */
+export interface PersonQuestion {
+  readonly id: string
+  readonly question: string
+  /** Text that the question is about. */
+  readonly detail?: string
+  readonly header?: string
+  /** What can be chosen; without options the answer is text. */
+  readonly options?: readonly { readonly label: string, readonly description?: string }[]
+  /** Whether several options may be chosen, and text beside them. Default: one option, or text. */
+  readonly multiSelect?: boolean
+  /** What the Host will do with the answer. */
+  readonly intent?: { readonly kind: string, readonly [key: string]: unknown }
+}
+
+/** The answer to one question. */
+export interface QuestionAnswer {
+  readonly id: string
+  /** Labels of the chosen options. */
+  readonly selected: string[]
+  /** The person's own words. */
+  readonly custom?: string
+}
+
+/** How a request to a person ends. */
+export type PersonOutcome =
+  | { readonly status: 'allowed' }
+  | { readonly status: 'rejected' }
+  /** One answer a question, in the order of the questions. */
+  | { readonly status: 'answered', readonly answers: readonly QuestionAnswer[] }
+  /** Nobody decided: withdrawn, out of time, aborted. The message says which, for the model. */
+  | { readonly status: 'cancelled', readonly message: string }
+
 /** One durable event of the session log, with the card of a Tool call or result beside it. */
 export interface SessionRecord {
   readonly type: string
@@ -249,6 +301,12 @@ export interface AgentEvents {
   toolsChanged(): void
   /** The agent's status changed. `idle` means: no turn, and nothing queued to start one. */
   status(status: 'idle' | 'running'): void
+  /**
+   * The agent asks a person, inside a turn. Resolves when somebody has decided or nobody will: never later than soon
+   * after `signal` aborts, and never rejects. A Host that cannot ask never calls it. Unlike a report it may be called
+   * before the history was read; it waits until then.
+   */
+  ask(request: PersonRequest, signal: AbortSignal): Promise<PersonOutcome>
   /** The agent was disposed by someone else. Nothing follows. */
   gone(): void
 }

@@ -10,6 +10,7 @@ import { Chat } from './chat.js'
 import { element } from './cards.js'
 import { RequestRefused, postRun } from './events.js'
 import { Inspector } from './inspector.js'
+import { PeopleForm } from './people.js'
 import { Thread } from './thread.js'
 
 const DIRECTIVES = [
@@ -18,6 +19,8 @@ const DIRECTIVES = [
   ['[tool=list_files {"folder":"src"}]', 'a list of paths'],
   ['[tool=search_files {"text":"lamp"}]', 'search matches'],
   ['[tool=read_file {"path":"src/lamp.ts"}]', 'a file'],
+  ['[tool=mail_postcard {"to":"Ada"}]', 'a Tool that needs your approval'],
+  ['[tool=ask_user_question {"questions":[{"id":"color","question":"Which color?","options":[{"label":"red"},{"label":"blue"}]}]}]', 'a question to you'],
   ['[tool=set_theme_color {"color":"seagreen"}]', 'a Tool that this page runs'],
   ['[state {"visited":["Lisbon"]}]', 'changes the shared state'],
   ['[reason]', 'reasons first'],
@@ -67,6 +70,7 @@ const page = {
 }
 const inspector = new Inspector(byId('events', HTMLElement), byId('event-count', HTMLElement))
 const chat = new Chat(page.log, BROWSER_TOOL_NAMES)
+const people = new PeopleForm(byId('people', HTMLElement), respond)
 
 let thread = new Thread(crypto.randomUUID())
 /** Aborts the run in progress. @type {AbortController | undefined} */
@@ -90,6 +94,7 @@ function redraw() {
   requestAnimationFrame(() => {
     drawing = false
     chat.draw(thread)
+    people.draw(thread.interrupts)
     inspector.draw()
   })
 }
@@ -99,8 +104,9 @@ function redraw() {
  * with the first; when nothing waits, it only fetches the history.
  *
  * @param {unknown} [state] New shared state; absent to leave it as it is.
+ * @param {import('./people.js').ResumeEntry[]} [resume] What a person answered.
  */
-async function converse(state) {
+async function converse(state, resume) {
   const current = thread
   const abort = new AbortController()
   running = abort
@@ -109,7 +115,7 @@ async function converse(state) {
   let outcome = 'Idle'
   try {
     for (;;) {
-      const failure = await runOnce(current, state, abort.signal)
+      const failure = await runOnce(current, state, resume, abort.signal)
       if (abort.signal.aborted) break
       if (failure !== undefined) {
         showError(`The run failed: ${failure.message}${failure.code === undefined ? '' : ` (${failure.code})`}`)
@@ -117,11 +123,12 @@ async function converse(state) {
         break
       }
       if (current.interrupts.length > 0) {
-        showError(`The agent waits for a person, which this page cannot answer: ${current.interrupts.map(one => one.message ?? one.reason).join('; ')}`)
+        outcome = 'Waiting for you'
         break
       }
       if (!answerOpenCalls(current)) break
       state = undefined
+      resume = undefined
     }
   } catch (error) {
     const refused = current.takeBackUnsent()
@@ -145,9 +152,10 @@ async function converse(state) {
 /**
  * @param {Thread} current
  * @param {unknown} state
+ * @param {import('./people.js').ResumeEntry[] | undefined} resume
  * @param {AbortSignal} signal
  */
-async function runOnce(current, state, signal) {
+async function runOnce(current, state, resume, signal) {
   const input = {
     threadId: current.id,
     runId: crypto.randomUUID(),
@@ -156,6 +164,7 @@ async function runOnce(current, state, signal) {
     context: [],
     forwardedProps: {},
     ...state === undefined ? {} : { state },
+    ...resume === undefined ? {} : { resume },
   }
   /** @type {import('./thread.js').RunFailure | undefined} */
   let failure
@@ -237,9 +246,21 @@ function enable() {
   page.stop.disabled = running === undefined
 }
 
+/** @param {import('./people.js').ResumeEntry[]} entries */
+function respond(entries) {
+  if (running !== undefined) return
+  // What waits for this page may be answered beside it.
+  answerOpenCalls(thread)
+  void converse(undefined, entries)
+}
+
 function send() {
   const text = page.text.value.trim()
   if (text === '' || running !== undefined) return
+  if (thread.interrupts.length > 0) {
+    showError('The agent waits for your answer above, or for you to withdraw it.')
+    return
+  }
   let state
   try {
     state = stateToSend()

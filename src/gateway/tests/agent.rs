@@ -6,9 +6,16 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::gateway::{
-    AgentStatus, BodyChange, CallDecision, CallHead, CallOutcome, Gateway, HostMessage, ThreadId,
-    Token,
+    AgentStatus, AskDecision, BodyChange, CallDecision, CallHead, CallOutcome, Gateway,
+    HostMessage, PersonOutcome, ThreadId, Token,
 };
+
+/// A Tool whose body asks the user a question.
+pub(super) const ASK: &str = "ask";
+/// A Tool that a person must approve before its body begins; calls behind it wait for that.
+pub(super) const GUARDED: &str = "guarded";
+/// A Tool whose body asks for an approval.
+pub(super) const ESCALATE: &str = "escalate";
 
 /// What a model attempt does, chosen by the schedule.
 #[derive(Debug, Clone)]
@@ -38,6 +45,8 @@ pub(super) struct SimAgent {
     running: bool,
     cancelled: bool,
     calls_made: u32,
+    /// Requests to people that no call of the agent stands for.
+    loose: Vec<Token>,
 }
 
 #[derive(Debug)]
@@ -46,6 +55,8 @@ struct Turn {
     step: u64,
     /// Calls of the step under way, in model order.
     calls: Vec<Call>,
+    /// Calls that wait for the ones before them to get past their policies.
+    behind: VecDeque<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -58,8 +69,20 @@ struct Call {
 enum CallState {
     Running,
     Parked(Token),
+    /// Waits for a person, before its body begins or inside of it.
+    Asking(Token, Asker),
+    /// A person approved it; its body is to begin.
+    Cleared,
+    /// A person's answer has come; its body is to end.
+    Told(Result<(String, Option<Value>), String>),
     Over(Result<(String, Option<Value>), String>),
     Committed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Asker {
+    Policy,
+    Body,
 }
 
 impl SimAgent {
@@ -80,6 +103,7 @@ impl SimAgent {
             running: false,
             cancelled: false,
             calls_made: 0,
+            loose: Vec::new(),
         }
     }
 
@@ -92,15 +116,18 @@ impl SimAgent {
         let Some(turn) = &self.turn else {
             return self.running || !self.next_turn.is_empty();
         };
-        let running = turn
-            .calls
-            .iter()
-            .any(|call| matches!(call.state, CallState::Running));
+        let running = turn.calls.iter().any(|call| {
+            matches!(
+                call.state,
+                CallState::Running | CallState::Cleared | CallState::Told(_)
+            )
+        }) || !turn.behind.is_empty() && !turn.is_held();
         let first = turn
             .calls
             .iter()
             .find(|call| !matches!(call.state, CallState::Committed));
         let commits = first.is_none_or(|call| matches!(call.state, CallState::Over(_)));
+        let commits = commits && (first.is_some() || turn.behind.is_empty());
         self.cancelled || running || commits
     }
 
@@ -169,7 +196,7 @@ impl SimAgent {
         match &self.turn {
             None => self.begin_turn(now, gateway),
             Some(turn) if turn.calls.is_empty() => self.attempt(now, gateway, answer, tokens),
-            Some(_) => self.advance_calls(now, gateway),
+            Some(_) => self.advance_calls(now, gateway, tokens),
         }
     }
 
@@ -184,6 +211,7 @@ impl SimAgent {
             number: self.turns,
             step: 1,
             calls: Vec::new(),
+            behind: VecDeque::new(),
         });
         self.record(now, gateway, "turn/start", json!({"turn": self.turns}));
         let joined: Vec<_> = self.next_step.drain(..).chain([own]).collect();
@@ -240,9 +268,72 @@ impl SimAgent {
                     gateway.handle_block_end(now, self.thread);
                 }
                 self.commit(now, gateway, &texts.concat(), &calls);
-                self.dispatch(now, gateway, calls, tokens);
+                self.turn.as_mut().unwrap().behind = calls.into();
+                self.dispatch(now, gateway, tokens);
             }
         }
+    }
+
+    /// Asks a person, on behalf of a call or of nobody in particular.
+    fn ask(
+        &mut self,
+        now: Instant,
+        gateway: &mut Gateway,
+        mut request: Value,
+        call: Option<&str>,
+        tokens: &mut u32,
+    ) -> Result<Token, PersonOutcome> {
+        *tokens += 1;
+        if let Some(call) = call {
+            request["callId"] = call.into();
+        }
+        match gateway.handle_ask(now, self.thread, Token(*tokens), &request.to_string()) {
+            AskDecision::Wait => Ok(Token(*tokens)),
+            AskDecision::Settle(outcome) => Err(outcome),
+        }
+    }
+
+    /// Some part of the Host asks on the agent's behalf.
+    pub(super) fn ask_loosely(&mut self, now: Instant, gateway: &mut Gateway, tokens: &mut u32) {
+        match self.ask(now, gateway, question(), None, tokens) {
+            Ok(token) => {
+                assert!(self.turn.is_some(), "a request waits outside a turn");
+                self.loose.push(token);
+            }
+            Err(outcome) => assert!(matches!(outcome, PersonOutcome::Cancelled { .. })),
+        }
+    }
+
+    /// Whether a request to a person waits under this token.
+    pub(super) fn asks(&self, token: Token) -> bool {
+        let calls = self.turn.iter().flat_map(|turn| &turn.calls);
+        self.loose.contains(&token)
+            || calls
+                .into_iter()
+                .any(|call| matches!(call.state, CallState::Asking(asked, _) if asked == token))
+    }
+
+    /// Whether anything waits for a person.
+    pub(super) fn is_asking(&self) -> bool {
+        let mut calls = self.turn.iter().flat_map(|turn| &turn.calls);
+        !self.loose.is_empty() || calls.any(|call| matches!(call.state, CallState::Asking(..)))
+    }
+
+    /// A person's answer, or the end of the waiting for one.
+    pub(super) fn answered(&mut self, token: Token, outcome: &PersonOutcome) {
+        let before = self.loose.len();
+        self.loose.retain(|asked| *asked != token);
+        if self.loose.len() < before {
+            return;
+        }
+        let mut calls = self.turn.iter_mut().flat_map(|turn| &mut turn.calls);
+        let call = calls
+            .find(|call| matches!(call.state, CallState::Asking(asked, _) if asked == token))
+            .expect("a request is answered once, while it waits");
+        let CallState::Asking(_, asker) = call.state else {
+            unreachable!()
+        };
+        call.state = asked(asker, outcome);
     }
 
     fn commit(
@@ -261,19 +352,36 @@ impl SimAgent {
         self.record(now, gateway, "assistant/message", data);
     }
 
-    fn dispatch(
-        &mut self,
-        now: Instant,
-        gateway: &mut Gateway,
-        calls: Vec<(String, String)>,
-        tokens: &mut u32,
-    ) {
-        for (id, name) in calls {
+    fn dispatch(&mut self, now: Instant, gateway: &mut Gateway, tokens: &mut u32) {
+        while let Some((id, name)) = self.turn.as_mut().unwrap().behind.pop_front() {
             let turn = self.turn.as_ref().unwrap();
             let data = json!({"turn":turn.number,"step":turn.step,"callId":id,"name":name,"arguments":"{\"a\":1}"});
             self.record(now, gateway, "tool/call", data);
+            if name == GUARDED {
+                let request = json!({"kind":"approval","toolName":name});
+                let state = match self.ask(now, gateway, request, Some(&id), tokens) {
+                    Ok(token) => CallState::Asking(token, Asker::Policy),
+                    Err(outcome) => asked(Asker::Policy, &outcome),
+                };
+                let turn = self.turn.as_mut().unwrap();
+                turn.calls.push(Call { id, state });
+                if turn.is_held() {
+                    return;
+                }
+                continue;
+            }
             gateway.handle_body(now, self.thread, &id, BodyChange::Started);
-            let state = if self.tools.contains(&name) {
+            let state = if name == ASK || name == ESCALATE {
+                let request = if name == ASK {
+                    question()
+                } else {
+                    json!({"kind":"approval","toolName":name,"reason":"why"})
+                };
+                match self.ask(now, gateway, request, Some(&id), tokens) {
+                    Ok(token) => CallState::Asking(token, Asker::Body),
+                    Err(outcome) => asked(Asker::Body, &outcome),
+                }
+            } else if self.tools.contains(&name) {
                 *tokens += 1;
                 let call = CallHead {
                     call_id: &id,
@@ -292,7 +400,25 @@ impl SimAgent {
     }
 
     /// Ends one running body, and commits the results that are ready, in model order.
-    fn advance_calls(&mut self, now: Instant, gateway: &mut Gateway) {
+    fn advance_calls(&mut self, now: Instant, gateway: &mut Gateway, tokens: &mut u32) {
+        let thread = self.thread;
+        let turn = self.turn.as_mut().unwrap();
+        for call in &mut turn.calls {
+            match std::mem::replace(&mut call.state, CallState::Committed) {
+                CallState::Cleared => {
+                    call.state = CallState::Running;
+                    gateway.handle_body(now, thread, &call.id, BodyChange::Started);
+                }
+                CallState::Told(result) => {
+                    call.state = CallState::Over(result);
+                    gateway.handle_body(now, thread, &call.id, BodyChange::Ended);
+                }
+                other => call.state = other,
+            }
+        }
+        if !turn.is_held() {
+            self.dispatch(now, gateway, tokens);
+        }
         let turn = self.turn.as_mut().unwrap();
         if let Some(call) = turn
             .calls
@@ -309,7 +435,7 @@ impl SimAgent {
             match std::mem::replace(&mut call.state, CallState::Committed) {
                 CallState::Committed => {}
                 CallState::Over(result) => ready.push((call.id.clone(), result)),
-                waiting @ (CallState::Running | CallState::Parked(_)) => {
+                waiting => {
                     call.state = waiting;
                     break;
                 }
@@ -323,6 +449,7 @@ impl SimAgent {
             .calls
             .iter()
             .all(|call| matches!(call.state, CallState::Committed))
+            && turn.behind.is_empty()
         {
             turn.calls.clear();
             turn.step += 1;
@@ -368,6 +495,13 @@ impl SimAgent {
             .filter(|call| !matches!(call.state, CallState::Committed))
             .map(|call| call.id)
             .collect();
+        let behind = std::mem::take(&mut turn.behind);
+        for (id, name) in behind {
+            let data =
+                json!({"turn":number,"step":step,"callId":id,"name":name,"arguments":"{\"a\":1}"});
+            self.record(now, gateway, "tool/call", data);
+            self.record_result(now, gateway, number, step, &id, Err("skipped".into()));
+        }
         for id in open {
             self.record_result(now, gateway, number, step, &id, Err("aborted".into()));
         }
@@ -394,6 +528,16 @@ impl SimAgent {
             .collect();
         for token in parked {
             gateway.handle_call_aborted(now, self.thread, token);
+        }
+        let mut asking = std::mem::take(&mut self.loose);
+        for call in self.turn.iter_mut().flat_map(|turn| &mut turn.calls) {
+            if let CallState::Asking(token, _) = call.state {
+                call.state = CallState::Over(Err("aborted".into()));
+                asking.push(token);
+            }
+        }
+        for token in asking {
+            gateway.handle_ask_aborted(now, self.thread, token);
         }
     }
 
@@ -471,6 +615,33 @@ pub(super) fn repaired(mut log: Vec<String>) -> Vec<String> {
     let data = json!({"turn":turn,"reason":{"kind":"interrupted"}});
     log.push(json!({"type":"turn/end","seq":log.len(),"data":data}).to_string());
     log
+}
+
+impl Turn {
+    /// Whether a policy waits for a person, and the calls behind it with it.
+    fn is_held(&self) -> bool {
+        let held = |call: &Call| matches!(call.state, CallState::Asking(_, Asker::Policy));
+        self.calls.iter().any(held)
+    }
+}
+
+fn question() -> Value {
+    json!({"kind":"questions","questions":[{"id":"q","question":"?","options":[{"label":"x"},{"label":"y"}]}]})
+}
+
+/// What an answer makes of the call that asked.
+fn asked(asker: Asker, outcome: &PersonOutcome) -> CallState {
+    let result = match outcome {
+        PersonOutcome::Allowed if asker == Asker::Policy => return CallState::Cleared,
+        PersonOutcome::Allowed => Ok(("allowed".into(), None)),
+        PersonOutcome::Answered { answers } => Ok((answers[0].selected.concat(), None)),
+        PersonOutcome::Rejected => Err("rejected".into()),
+        PersonOutcome::Cancelled { message } => Err(message.clone()),
+    };
+    match asker {
+        Asker::Policy => CallState::Over(result),
+        Asker::Body => CallState::Told(result),
+    }
 }
 
 fn result_of(outcome: CallOutcome) -> Result<(String, Option<Value>), String> {

@@ -5,6 +5,7 @@ mod agent;
 mod durable;
 mod errands;
 mod model;
+mod people;
 mod prepare;
 mod rules;
 mod world;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::agent::Answer;
-use super::world::{Disk, World, ask, pick};
+use super::agent::{ASK, Answer, ESCALATE, GUARDED};
+use super::world::{Disk, World, ask, pick, resolve, resume};
 use crate::gateway::{Code, Errand, ErrandEnd, FileKind, ReaderId};
 
 const MAX_RUNS: usize = 3;
@@ -36,6 +36,15 @@ enum Move {
         calls: Vec<u8>,
         error: bool,
     },
+    /// A person answers what a client was told last, all of it or not, well or badly, sometimes twice.
+    Resume {
+        thread: u8,
+        run: u8,
+        reply: Reply,
+        yes: bool,
+    },
+    /// A part of the Host asks a person on an agent's behalf.
+    Nag(u8),
     Leave(u8),
     Open,
     FailOpen,
@@ -66,16 +75,42 @@ enum Move {
     Crash,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Reply {
+    Whole,
+    /// Under the run id that the interrupts came with.
+    SameRun,
+    Cancelled,
+    Partial,
+    Invalid,
+    /// Beside a Tool message for a call that is named.
+    Doubled,
+}
+
 fn answers() -> impl Strategy<Value = Answer> {
     prop_oneof![
         4 => prop::collection::vec("[a-z\"]{1,8}", 0..4).prop_map(Answer::Text),
         4 => prop::collection::vec(
-            prop_oneof![3 => Just("pick"), 1 => Just("backend"), 1 => Just("ag_ui_update_state")],
+            prop_oneof![
+                3 => Just("pick"), 1 => Just("backend"), 1 => Just("ag_ui_update_state"),
+                1 => Just(ASK), 1 => Just(GUARDED), 1 => Just(ESCALATE),
+            ],
             1..4,
         )
         .prop_map(|names| Answer::Calls(names.into_iter().map(Into::into).collect())),
         1 => Just(Answer::Fail),
         1 => Just(Answer::Retry),
+    ]
+}
+
+fn replies() -> impl Strategy<Value = Reply> {
+    prop_oneof![
+        4 => Just(Reply::Whole),
+        2 => Just(Reply::SameRun),
+        1 => Just(Reply::Cancelled),
+        1 => Just(Reply::Partial),
+        1 => Just(Reply::Invalid),
+        1 => Just(Reply::Doubled),
     ]
 }
 
@@ -91,6 +126,9 @@ fn moves() -> impl Strategy<Value = Move> {
             }),
         5 => (0u8..3, 0u8..12, prop::collection::vec(any::<u8>(), 1..3), any::<bool>())
             .prop_map(|(thread, run, calls, error)| Move::Answer { thread, run, calls, error }),
+        4 => (0u8..3, 0u8..12, replies(), any::<bool>())
+            .prop_map(|(thread, run, reply, yes)| Move::Resume { thread, run, reply, yes }),
+        1 => any::<u8>().prop_map(Move::Nag),
         2 => any::<u8>().prop_map(Move::Leave),
         5 => Just(Move::Open),
         1 => Just(Move::FailOpen),
@@ -114,6 +152,51 @@ fn schedule() -> impl Strategy<Value = Vec<Move>> {
     prop::collection::vec(moves(), 1..80)
 }
 
+/// Schedules that begin with a turn that waits for people, and keep to its thread.
+fn people_schedule() -> impl Strategy<Value = Vec<Move>> {
+    let calls = prop::collection::vec(
+        prop_oneof![
+            Just(ASK),
+            Just(GUARDED),
+            Just(ESCALATE),
+            Just("pick"),
+            Just("backend")
+        ],
+        1..4,
+    );
+    let step = |answer| Move::Step(0, answer);
+    let more = prop_oneof![
+        4 => (0u8..12, replies(), any::<bool>())
+            .prop_map(|(run, reply, yes)| Move::Resume { thread: 0, run, reply, yes }),
+        2 => Just(Move::Advance(0)),
+        3 => Just(Move::Drive),
+        4 => answers().prop_map(step),
+        1 => (0u8..12).prop_map(|run| Move::Answer { thread: 0, run, calls: vec![0, 1], error: false }),
+        1 => (0u8..12).prop_map(|run| Move::Ask { thread: 0, run, messages: Vec::new(), state: None, preset: None, file: false }),
+        1 => Just(Move::Nag(0)),
+        2 => moves(),
+    ];
+    (calls, prop::collection::vec(more, 1..60)).prop_map(move |(calls, more)| {
+        let opening = Move::Ask {
+            thread: 0,
+            run: 0,
+            messages: vec![0],
+            state: None,
+            preset: None,
+            file: false,
+        };
+        let calls = Answer::Calls(calls.into_iter().map(Into::into).collect());
+        let begin = [
+            opening,
+            Move::Open,
+            Move::Drive,
+            step(Answer::Fail),
+            step(calls),
+        ];
+        begin.into_iter().chain(more).collect()
+    })
+}
+
 fn world() -> World {
     World::new(json!({
         "maxRunsPerThread": MAX_RUNS,
@@ -122,6 +205,7 @@ fn world() -> World {
         "maxRunEventBytes": MAX_BYTES,
         "maxStateBytes": 64,
         "selectableAgentPresets": {"t": ["p0", "p1"]},
+        "maxPendingInterrupts": 2,
     }))
 }
 
@@ -184,6 +268,17 @@ impl World {
                 let body = json!({"threadId":thread,"runId":format!("a{run}"),"messages":results,"tools":[pick()]});
                 let _ = self.send(&body);
             }
+            Move::Resume {
+                thread,
+                run,
+                reply,
+                yes,
+            } => {
+                if let Some(body) = self.reply(&format!("t{thread}"), *run, *reply, *yes) {
+                    let _ = self.send(&body);
+                }
+            }
+            Move::Nag(n) => self.ask_loosely(usize::from(*n)),
             Move::Leave(n) => {
                 let open: Vec<ReaderId> = self
                     .responses
@@ -242,6 +337,31 @@ impl World {
             Move::Crash => self.crash(),
         }
         self.check_limits();
+    }
+
+    /// A request that answers what a client of the thread was told last.
+    fn reply(&self, thread: &str, run: u8, reply: Reply, yes: bool) -> Option<Value> {
+        let (interrupted, told) = self.interrupts(thread)?;
+        let mut entries: Vec<Value> = told.iter().map(|one| resolve(one, yes)).collect();
+        let mut run = format!("p{run}");
+        let mut messages = json!([]);
+        match reply {
+            Reply::Whole => {}
+            Reply::SameRun => run = interrupted,
+            Reply::Cancelled => entries[0]["status"] = "cancelled".into(),
+            Reply::Partial => drop(entries.pop()),
+            Reply::Invalid => entries[0]["payload"] = json!({"approved": 1}),
+            Reply::Doubled => {
+                messages = told
+                    .iter()
+                    .filter_map(|one| one["toolCallId"].as_str())
+                    .map(|call| json!({"id":format!("note-{call}"),"role":"tool","toolCallId":call,"content":"yes"}))
+                    .collect();
+            }
+        }
+        let mut body = resume(thread, &run, entries);
+        body["messages"] = messages;
+        Some(body)
     }
 
     /// Wire ids of the browser calls that clients of a thread were shown.
@@ -309,31 +429,48 @@ impl World {
     }
 }
 
+/// Runs a schedule to its end, where everyone finishes and nobody waits for ever.
+fn hold(schedule: &[Move]) {
+    let mut world = world();
+    world.disk = Disk::Slow;
+    for step in schedule {
+        world.apply(step);
+    }
+    world.undeliverable = false;
+    // Everyone finishes, nobody waits for ever.
+    world.settle();
+    for id in world.errands.keys().copied().collect::<Vec<_>>() {
+        world.end_errand(id, ErrandEnd::Over);
+    }
+    world.settle();
+    // A call that waits for a person may hold others back, which then wait for theirs.
+    for _ in 0..4 {
+        world.advance(Duration::from_secs(400));
+        world.settle();
+    }
+    assert!(
+        world.agents.values().all(|agent| !agent.is_asking()),
+        "somebody still waits for a person"
+    );
+    world.gateway.shutdown(world.now);
+    world.drain();
+    world.settle();
+    world.check_responses();
+    world.check_interruptions();
+    assert!(world.gateway.is_drained());
+    world.gateway.assert_released();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_500, ..ProptestConfig::default() })]
 
     #[test]
     fn every_schedule_holds_the_invariants(schedule in schedule()) {
-        let mut world = world();
-        world.disk = Disk::Slow;
-        for step in &schedule {
-            world.apply(step);
-        }
-        world.undeliverable = false;
-        // Everyone finishes, nobody waits for ever.
-        world.settle();
-        for id in world.errands.keys().copied().collect::<Vec<_>>() {
-            world.end_errand(id, ErrandEnd::Over);
-        }
-        world.settle();
-        world.advance(Duration::from_secs(400));
-        world.settle();
-        world.gateway.shutdown(world.now);
-        world.drain();
-        world.settle();
-        world.check_responses();
-        world.check_interruptions();
-        prop_assert!(world.gateway.is_drained());
-        world.gateway.assert_released();
+        hold(&schedule);
+    }
+
+    #[test]
+    fn every_schedule_of_people_holds_the_invariants(schedule in people_schedule()) {
+        hold(&schedule);
     }
 }

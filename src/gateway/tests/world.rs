@@ -35,7 +35,7 @@ pub(super) struct World {
     disposed: HashSet<ThreadId>,
     /// Durable logs by session id.
     pub(super) sessions: HashMap<String, Vec<String>>,
-    session_of: HashMap<ThreadId, String>,
+    pub(super) session_of: HashMap<ThreadId, String>,
     pub(super) responses: BTreeMap<ReaderId, Response>,
     /// Responses of processes that died.
     pub(super) past: Vec<Response>,
@@ -304,6 +304,23 @@ impl World {
                     .expect("a settled call waits");
                 agent.settle(token, outcome);
             }
+            Effect::Answer { token, outcome } => {
+                assert!(self.settled.insert(token), "a request is answered once");
+                let agent = self
+                    .agents
+                    .values_mut()
+                    .find(|agent| agent.asks(token))
+                    .expect("an answered request waits");
+                assert!(
+                    !self.disposed.contains(&agent.thread),
+                    "an answer for a disposed thread"
+                );
+                agent.answered(token, &outcome);
+            }
+            Effect::UnknownInterrupts { thread, count } => {
+                self.live(thread);
+                assert!(count > 0);
+            }
         }
     }
 
@@ -537,6 +554,26 @@ impl World {
         true
     }
 
+    /// Some part of the Host asks a person on behalf of an agent.
+    pub(super) fn ask_loosely(&mut self, index: usize) {
+        let open: Vec<ThreadId> = self.agents.keys().copied().collect();
+        if let Some(thread) = open.get(index % open.len().max(1)) {
+            let agent = self.agents.get_mut(thread).unwrap();
+            agent.ask_loosely(self.now, &mut self.gateway, &mut self.tokens);
+            self.drain();
+        }
+    }
+
+    /// What clients of a thread were told last to ask people, and under which run.
+    pub(super) fn interrupts(&self, thread: &str) -> Option<(String, Vec<Value>)> {
+        self.responses.values().rev().find_map(|response| {
+            let last = response.events().pop()?;
+            let told = last["outcome"]["interrupts"].as_array()?;
+            (last["threadId"] == thread)
+                .then(|| (last["runId"].as_str().unwrap().to_owned(), told.clone()))
+        })
+    }
+
     /// Time passes.
     pub(super) fn advance(&mut self, by: Duration) {
         let until = self.now + by;
@@ -585,6 +622,21 @@ pub(super) fn ask(thread: &str, run: &str, messages: &[(&str, &str)]) -> Value {
         .map(|(id, text)| json!({"id":id,"role":"user","content":text}))
         .collect();
     json!({"threadId":thread,"runId":run,"messages":messages,"tools":[],"context":[]})
+}
+
+/// A valid answer to an interrupt.
+pub(super) fn resolve(interrupt: &Value, yes: bool) -> Value {
+    let payload = if interrupt["reason"] == "approval" {
+        json!({"approved": yes})
+    } else {
+        json!({"answers": [{"id": "q", "selected": [if yes { "x" } else { "y" }]}]})
+    };
+    json!({"interruptId": interrupt["id"], "status": "resolved", "payload": payload})
+}
+
+/// A request that answers interrupts.
+pub(super) fn resume(thread: &str, run: &str, entries: Vec<Value>) -> Value {
+    json!({"threadId":thread,"runId":run,"messages":[],"tools":[pick()],"context":[],"resume":entries})
 }
 
 /// The browser Tool that the simulated clients offer.
