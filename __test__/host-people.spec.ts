@@ -9,8 +9,8 @@ import type { TestContext } from 'node:test'
 import { createScope, scopeTarget } from '@deepseek-ai/dsh-scope'
 import { UserQuestionError } from '@deepseek-ai/dsh-user-questions'
 import type { PersonOutcome, PersonRequest } from 'dsh-ag-ui/host'
-import { bootNewerHost } from './support/newer-host.ts'
-import type { NewerAgent, NewerHost } from './support/newer-host.ts'
+import { bootPuppetHost } from './support/puppet-host.ts'
+import type { PuppetAgent, PuppetHost } from './support/puppet-host.ts'
 import { mountPort, openThread, Recorder } from './support/port.ts'
 import type { MountedPort, Thread } from './support/port.ts'
 
@@ -18,9 +18,9 @@ const QUESTION = { id: 'q', question: 'Which?', options: [{ label: 'a' }], inten
 const ANSWERED: PersonOutcome = { status: 'answered', answers: [{ id: 'q', selected: ['a'] }] }
 const CANCELLED: PersonOutcome = { status: 'cancelled', message: 'nobody came' }
 
-async function boot(t: TestContext): Promise<{ host: NewerHost, port: MountedPort }> {
+async function boot(t: TestContext): Promise<{ host: PuppetHost, port: MountedPort }> {
   const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  const host = await bootNewerHost()
+  const host = await bootPuppetHost()
   t.after(async () => {
     await host.dispose()
     rmSync(home, { recursive: true, force: true })
@@ -28,7 +28,7 @@ async function boot(t: TestContext): Promise<{ host: NewerHost, port: MountedPor
   return { host, port: await mountPort({ ctx: host.ctx, home } as never) }
 }
 
-async function open(t: TestContext, outcome: PersonOutcome): Promise<Thread & { host: NewerHost, newer: NewerAgent }> {
+async function open(t: TestContext, outcome: PersonOutcome): Promise<Thread & { host: PuppetHost, newer: PuppetAgent }> {
   const { host, port } = await boot(t)
   const thread = await openThread(port, 'thread')
   await Promise.resolve() // the first read of the history lets requests go from the next microtask on
@@ -37,7 +37,7 @@ async function open(t: TestContext, outcome: PersonOutcome): Promise<Thread & { 
 }
 
 /** Asks as the services of B and C do: a waterfall whose carrier is the agent. */
-function ask(host: NewerHost, agent: object, name: 'approval/request' | 'user-questions/request', request: object): Promise<unknown> {
+function ask(host: PuppetHost, agent: object, name: 'approval/request' | 'user-questions/request', request: object): Promise<unknown> {
   const waterfall = host.ctx.waterfall.bind(host.ctx) as unknown as
     (carrier: object, name: string, request: object, next: () => Promise<unknown>) => Promise<unknown>
   return waterfall(scopeTarget(agent, agent as never), name, { agent, ...request }, () => Promise.resolve('nobody'))

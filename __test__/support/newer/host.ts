@@ -80,11 +80,13 @@ export async function bootNewerHost(generation: Generation, options: BootOptions
   await ctx.plugin(NewerProjections)
   if (options.persistence !== 'none') await ctx.plugin(NewerPersistence, sessions)
   const loop = await ctx.plugin(NewerLoop, generation)
-  await ctx.plugin(NewerQuestions)
-  await ctx.plugin(NewerApproval, 'ask' as const)
-  await ctx.plugin(NewerAttachments, { dshHome: home } as never)
+  if (options.people !== 'none') {
+    await ctx.plugin(NewerQuestions)
+    await ctx.plugin(NewerApproval, 'ask' as const)
+  }
+  const attachments = await ctx.plugin(NewerAttachments, { dshHome: home } as never)
   await ctx.plugin(NewerUploads)
-  await ctx.plugin(LocalFileSystem, { cwd: home } as never)
+  const fs = await ctx.plugin(LocalFileSystem, { cwd: home } as never)
   if (presets !== 'none') {
     const root = join(home, 'presets')
     writePresets(root, presets)
@@ -101,6 +103,8 @@ export async function bootNewerHost(generation: Generation, options: BootOptions
     adapter,
     home,
     loop,
+    fs,
+    attachments,
     webServer,
     url: `http://127.0.0.1:${ctx.webServer.port}`,
     dispose: () => disposed ??= (async () => {
