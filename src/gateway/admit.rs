@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Gateway;
+use super::a2ui::NewAction;
+use super::answers::give_up;
 use super::asking::take_answers;
 use super::content::NewContent;
 use super::effect::{ContentBlock, Effect, HostMessage, MessageSource};
@@ -247,8 +249,13 @@ impl Gateway {
             return;
         };
         thread.state.apply(plan.baseline);
-        let answers = accept_results(&mut thread.seen, plan.messages.results);
-        let messages = accept_users(&mut thread.seen, plan.messages.users);
+        let mut answers = accept_results(&mut thread.seen, plan.messages.results);
+        answers.extend(plan.passed_over.iter().map(|call| give_up(call)));
+        let mut messages = accept_users(&mut thread.seen, plan.messages.users);
+        if let Some(NewAction { action, digest }) = plan.messages.action {
+            thread.seen.accept(&action.id, digest, String::new());
+            messages.push(action.message());
+        }
         take_answers(
             &mut thread.interrupts,
             &mut self.timers,
@@ -267,6 +274,7 @@ impl Gateway {
                 messages,
                 answers,
                 people: plan.people,
+                render_tool: request.render_tool.clone(),
             });
         }
         self.open_record(thread_id, run, request, &[]);
@@ -378,7 +386,7 @@ fn accept_results(seen: &mut Seen, results: Vec<NewResult>) -> Vec<Answer> {
         seen.accept(&result.own.id, result.digest, result.encoded());
         Answer {
             call: result.call,
-            own: result.own,
+            own: Some(result.own),
             outcome: result.outcome,
         }
     };

@@ -23,6 +23,13 @@ struct BrowserCall {
     answer: Option<FrontendResult>,
 }
 
+impl BrowserCall {
+    /// Whether an answer is still wanted.
+    fn is_owed(&self) -> bool {
+        matches!(self.state, CallState::Announced | CallState::Parked { .. })
+    }
+}
+
 #[derive(Debug)]
 enum CallState {
     /// The model made it; its body has not begun.
@@ -65,14 +72,18 @@ impl BrowserCalls {
 
     /// Whether the browser still owes the answer to this call.
     pub(super) fn is_owed(&self, wire_id: &str) -> bool {
-        self.calls
-            .get(wire_id)
-            .is_some_and(|call| call.answer.is_none() && !matches!(call.state, CallState::Over))
+        self.calls.get(wire_id).is_some_and(BrowserCall::is_owed)
     }
 
     /// Whether the browser owes any answer.
     pub(super) fn any_owed(&self) -> bool {
-        self.calls.keys().any(|wire_id| self.is_owed(wire_id))
+        self.owed().next().is_some()
+    }
+
+    /// Wire ids of the calls that the browser still owes an answer to.
+    pub(super) fn owed(&self) -> impl Iterator<Item = &str> {
+        let owed = self.calls.iter().filter(|(_, call)| call.is_owed());
+        owed.map(|(wire_id, _)| wire_id.as_str())
     }
 
     /// Whether a body waits for the browser.
@@ -96,14 +107,14 @@ impl BrowserCalls {
     pub(super) fn answer(
         &mut self,
         wire_id: &str,
-        message: FrontendResult,
+        message: Option<FrontendResult>,
         outcome: CallOutcome,
     ) -> Option<(Token, Instant, CallOutcome)> {
         let call = self.calls.get_mut(wire_id)?;
         if matches!(call.state, CallState::Over | CallState::Answered(_)) {
             return None;
         }
-        call.answer = Some(message);
+        call.answer = message;
         match std::mem::replace(&mut call.state, CallState::Over) {
             CallState::Parked { token, deadline } => Some((token, deadline, outcome)),
             CallState::Announced => {
@@ -184,8 +195,8 @@ mod tests {
         assert!(calls.any_owed() && !calls.any_parked());
         assert!(calls.begin("c", Token(1), deadline).unwrap().is_none());
         assert!(calls.any_parked());
-        assert!(calls.answer("c", message("m"), text("x")).is_some());
-        assert!(calls.answer("c", message("n"), text("y")).is_none());
+        assert!(calls.answer("c", Some(message("m")), text("x")).is_some());
+        assert!(calls.answer("c", Some(message("n")), text("y")).is_none());
         assert!(!calls.any_owed() && !calls.any_parked());
         assert_eq!(calls.release(Token(1)), None);
     }
@@ -194,7 +205,7 @@ mod tests {
     fn an_early_answer_settles_the_body_as_it_begins() {
         let mut calls = BrowserCalls::default();
         calls.announce("c");
-        assert!(calls.answer("c", message("m"), text("x")).is_none());
+        assert!(calls.answer("c", Some(message("m")), text("x")).is_none());
         assert!(!calls.is_owed("c"));
         let outcome = calls.begin("c", Token(1), Instant::now()).unwrap();
         assert!(matches!(outcome, Some(CallOutcome::Resolved { text, .. }) if text == "x"));

@@ -143,6 +143,7 @@ impl Gateway {
         };
         let opens_turn = work.opens_turn();
         thread.tools = work.tools;
+        thread.render_tool = work.render_tool;
         thread.agent.state_tool = thread.state.is_active();
         if opens_turn {
             // The agent is idle, so it is the next turn that begins.

@@ -110,7 +110,11 @@ impl Gateway {
                 .messages
                 .iter()
                 .filter_map(|message| message.id.as_deref());
-            let answers = work.answers.iter().map(|answer| answer.own.id.as_str());
+            let answers = work
+                .answers
+                .iter()
+                .filter_map(|answer| answer.own.as_ref())
+                .map(|own| own.id.as_str());
             messages
                 .chain(answers)
                 .for_each(|id| thread.seen.release(id));

@@ -84,6 +84,7 @@ impl Gateway {
                 };
                 thread.seen.record(&id, digest);
             }
+            Change::Action { id, text } => thread.seen.record(&id, self.key.action(&text)),
             Change::Assistant(view) => self.assistant(now, thread_id, &view),
             Change::CallStarted(view) => self.call_started(now, thread_id, &view),
             Change::CallSettled(view) => self.call_settled(now, thread_id, view),
@@ -138,7 +139,8 @@ impl Gateway {
         };
         thread.agent.streaming = false;
         for call in &view.calls {
-            if thread.tools.get(&call.name).is_some() {
+            let rendered = thread.render_tool.as_deref() == Some(call.name.as_str());
+            if !rendered && thread.tools.get(&call.name).is_some() {
                 thread.calls.announce(&call.wire_id);
             }
         }

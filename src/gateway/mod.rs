@@ -12,6 +12,7 @@
 //! Where a rule lives: `route` and `http` (path, method, media type), `auth` (secret, identity), `request` (a body's own limits),
 //! `props` (what `forwardedProps` asks for),
 //! `presets` (which preset a thread may have), `content` (what a person's message may carry),
+//! `a2ui` (rendered surfaces and what people do on them), `answers` (what a history says of open calls),
 //! `plan` (what a request means for its thread), `prepare` (what the Host does before a run is admitted), `admit` (queue, ledger, opening of a run), `drive` (handing an
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
 //! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
@@ -21,7 +22,9 @@
 //! downloads want of an agent), `files` and `signed_url` (what they may), `output` (readers, pacing, keep-alive),
 //! `run_log` (the record of a run).
 
+mod a2ui;
 mod admit;
+mod answers;
 mod asking;
 mod attempt;
 mod auth;

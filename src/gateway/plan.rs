@@ -3,6 +3,8 @@
 //! A plan is made from the thread as it is, and changes nothing; whatever can be refused is refused here. Applying a
 //! plan cannot fail.
 
+use super::a2ui::NewAction;
+use super::answers;
 use super::config::Config;
 use super::content::NewContent;
 use super::digest::{Digest, DigestKey};
@@ -34,6 +36,8 @@ pub(super) struct WorkPlan {
     pub(super) messages: NewMessages,
     /// Answers to every published interrupt, or none.
     pub(super) people: Vec<PersonAnswer>,
+    /// Wire ids of open calls that nobody will answer: the person wrote on.
+    pub(super) passed_over: Vec<String>,
     pub(super) baseline: Baseline,
     /// What the Host has to do before it is admitted.
     pub(super) needs: Needs,
@@ -46,6 +50,15 @@ pub(super) struct NewMessages {
     pub(super) users: Vec<NewUser>,
     /// Answers to calls of the turn that waits.
     pub(super) results: Vec<NewResult>,
+    /// What a person did on a rendered surface.
+    pub(super) action: Option<NewAction>,
+}
+
+impl NewMessages {
+    /// Whether the person has said or done something new.
+    fn speaks(&self) -> bool {
+        !self.users.is_empty() || self.action.is_some()
+    }
 }
 
 #[derive(Debug)]
@@ -102,22 +115,36 @@ pub(super) fn plan(
 ) -> Result<Plan, GatewayError> {
     let messages = new_messages(key, config, thread, request)?;
     let people = resume::answers(key, thread, request, &messages)?;
+    if !messages.users.is_empty() && messages.action.is_some() {
+        return Err(GatewayError::new(
+            Code::InvalidMessageBatch,
+            "new user messages and an action on a surface cannot share a run",
+        ));
+    }
     let continues = !messages.results.is_empty() || !people.is_empty();
-    match (messages.users.is_empty(), !continues) {
-        (true, true) => return Ok(Plan::History),
-        (false, false) => {
+    let wrote_on = !messages.users.is_empty()
+        && people.is_empty()
+        && thread.calls.any_owed()
+        && answers::wrote_on(thread, request, &messages.users);
+    match (messages.speaks(), continues) {
+        (false, false) => return Ok(Plan::History),
+        _ if wrote_on => {}
+        (true, true) if messages.users.is_empty() && people.is_empty() => {
+            // What was done on a surface may come with the results of the client's own render calls.
+        }
+        (true, true) => {
             return Err(GatewayError::new(
                 Code::InvalidMessageBatch,
-                "new user messages and new Tool results cannot share a run",
+                "new user messages and new results cannot share a run",
             ));
         }
-        (false, true) if thread.calls.any_owed() => {
+        (true, false) if thread.calls.any_owed() => {
             return Err(GatewayError::new(
                 Code::AgentBusy,
                 "the agent waits for Tool results of the browser",
             ));
         }
-        (false, true) if thread.interrupts.any_open() => {
+        (true, false) if thread.interrupts.any_open() => {
             return Err(GatewayError::new(
                 Code::AgentBusy,
                 "the agent waits for a person; read the history to learn for what",
@@ -125,6 +152,13 @@ pub(super) fn plan(
         }
         _ => {}
     }
+    let answered = |call: &str| messages.results.iter().any(|result| result.call == call);
+    let passed_over = thread
+        .calls
+        .owed()
+        .filter(|call| wrote_on && !answered(call))
+        .map(ToOwned::to_owned)
+        .collect();
     let requested = request.preset.as_deref();
     let preset = thread
         .preset
@@ -138,6 +172,7 @@ pub(super) fn plan(
     Ok(Plan::Work(WorkPlan {
         messages,
         people,
+        passed_over,
         baseline,
         needs,
     }))
@@ -150,13 +185,15 @@ fn new_messages(
     thread: &Thread,
     request: &Request<'_>,
 ) -> Result<NewMessages, GatewayError> {
-    let NewMessages {
-        mut users,
-        mut results,
-    } = NewMessages::default();
+    let mut users: Vec<NewUser> = Vec::new();
+    let mut results: Vec<NewResult> = Vec::new();
+    let action = new_action(key, thread, request)?;
+    // The pair that reports an action is no history.
+    let pair = request.action.as_ref().map(|action| action.id.as_str());
     for message in &request.input.messages {
         match message {
             Message::User(message) => users.extend(new_user(key, config, thread, &users, message)?),
+            Message::Tool(message) if pair == Some(&*message.id) => {}
             Message::Tool(message) => {
                 results.extend(new_result(key, thread, request, &results, message)?);
             }
@@ -164,7 +201,27 @@ fn new_messages(
             _ => {}
         }
     }
-    Ok(NewMessages { users, results })
+    Ok(NewMessages {
+        users,
+        results,
+        action,
+    })
+}
+
+fn new_action(
+    key: DigestKey,
+    thread: &Thread,
+    request: &Request<'_>,
+) -> Result<Option<NewAction>, GatewayError> {
+    let Some(action) = request.action.clone() else {
+        return Ok(None);
+    };
+    let digest = key.action(&action.text);
+    match thread.seen.compare(&action.id, digest) {
+        Verdict::New => Ok(Some(NewAction { action, digest })),
+        Verdict::Known => Ok(None),
+        Verdict::Conflict => Err(conflict("message")),
+    }
 }
 
 fn conflict(what: &str) -> GatewayError {
@@ -211,6 +268,10 @@ fn new_result(
 ) -> Result<Option<NewResult>, GatewayError> {
     let call = &*message.tool_call_id;
     let owed = thread.calls.is_owed(call);
+    if answers::is_filling(message) && thread.transcript.call(call).is_some() {
+        // A runtime between us and the browser invented it.
+        return Ok(None);
+    }
     if !owed && Transcript::is_server_result(&message.id, call) {
         // The server's own result, as the stream or a snapshot gave it.
         return Ok(None);

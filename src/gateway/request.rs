@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::a2ui::{self, Action};
 use super::config::{Config, ToolSchemas};
 use super::content;
 use super::error::{Code, GatewayError};
@@ -21,8 +22,10 @@ const MAX_METADATA_DEPTH: usize = 32;
 #[derive(Debug)]
 pub struct Request<'a> {
     pub(super) input: RunAgentInput<'a>,
-    #[expect(dead_code, reason = "the features that read it come next")]
-    pub(super) props: Props<'a>,
+    /// What a person did on an A2UI surface.
+    pub(super) action: Option<Action>,
+    /// The browser Tool that the A2UI middleware renders.
+    pub(super) render_tool: Option<String>,
     /// The preset that the client wants.
     pub(super) preset: Option<String>,
     pub(super) tools: Catalogue,
@@ -59,8 +62,9 @@ impl<'a> Request<'a> {
         let props = Props::read(input.forwarded_props);
         Ok(Self {
             preset: presets::requested(&props)?,
+            action: Action::read(&props, &input.messages)?,
+            render_tool: a2ui::render_tool(&props),
             input,
-            props,
             tools,
         })
     }
@@ -278,7 +282,7 @@ fn tool_content(message: &ToolMessage<'_>) -> Result<(), GatewayError> {
 }
 
 /// Whether DSH keeps the value exactly: no negative zero, and not too deep.
-fn is_lossless(value: &Value, depth: usize) -> bool {
+pub(super) fn is_lossless(value: &Value, depth: usize) -> bool {
     match value {
         Value::Number(number) => {
             number.as_f64() != Some(0.0) || !number.to_string().starts_with('-')

@@ -107,6 +107,8 @@ pub(super) struct Work {
     pub(super) answers: Vec<Answer>,
     /// Answers of people that continue the turn that waits for them.
     pub(super) people: Vec<PersonAnswer>,
+    /// The browser Tool that the A2UI middleware renders.
+    pub(super) render_tool: Option<String>,
 }
 
 impl Work {
@@ -121,8 +123,8 @@ impl Work {
 pub(super) struct Answer {
     /// Wire id of the call.
     pub(super) call: String,
-    /// The browser's own message.
-    pub(super) own: FrontendResult,
+    /// The browser's own message; none where its client passed over the call.
+    pub(super) own: Option<FrontendResult>,
     pub(super) outcome: super::effect::CallOutcome,
 }
 

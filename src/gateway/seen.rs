@@ -80,7 +80,8 @@ impl Seen {
             .insert(id.into(), Accepted { digest, original });
     }
 
-    /// The message is accepted; the log will hold it. `encoded` is how clients see it until then.
+    /// The message is accepted; the log will hold it. `encoded` is how clients see it until then, empty for what they
+    /// never see.
     pub(super) fn accept(&mut self, id: &str, digest: Digest, encoded: String) {
         self.insert(id, digest, None);
         self.pending.push((id.into(), encoded));
@@ -106,7 +107,10 @@ impl Seen {
 
     /// Accepted messages that the log does not hold, as clients see them.
     pub(super) fn pending(&self) -> impl Iterator<Item = &str> {
-        self.pending.iter().map(|(_, encoded)| encoded.as_str())
+        self.pending
+            .iter()
+            .map(|(_, encoded)| encoded.as_str())
+            .filter(|encoded| !encoded.is_empty())
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Thread {
     pub(super) interrupts: Interrupts,
     /// The browser's Tools, as registered.
     pub(super) tools: Catalogue,
+    /// The one of them that the A2UI middleware renders: nobody answers its calls.
+    pub(super) render_tool: Option<String>,
     /// Names of the Tools that the agent has by itself, sorted.
     pub(super) inherited: Vec<String>,
     pub(super) state: SharedState,
@@ -135,6 +137,7 @@ impl Thread {
             calls: BrowserCalls::default(),
             interrupts: Interrupts::default(),
             tools: Catalogue::default(),
+            render_tool: None,
             inherited: Vec::new(),
             state: SharedState::default(),
             interrupted: false,

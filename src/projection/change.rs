@@ -16,6 +16,13 @@ pub enum Change {
         /// The AG-UI parts that were accepted, JSON, where they are more than texts.
         parts: Option<String>,
     },
+    /// What a person did on a rendered surface was told to the model; nothing to show.
+    Action {
+        /// Message id.
+        id: String,
+        /// What the model reads.
+        text: String,
+    },
     /// A model message was committed.
     Assistant(AssistantView),
     /// A call was dispatched.

@@ -20,5 +20,5 @@ pub use frontend_result::{
 };
 pub use live::{Emit, LiveStep};
 pub(crate) use message::{encode_result, encode_user, encode_user_parts};
-pub use transcript::Transcript;
+pub use transcript::{ACTION_FORM, Transcript};
 pub(crate) use wire::DELTA_TAIL;

@@ -19,6 +19,9 @@ use crate::tools::STATE_TOOL;
 /// Id of a result whose message nobody named: this and the call's wire id.
 const RESULT_PREFIX: &str = "result-";
 
+/// `source.form` of the gateway's own message that tells what a person did on a rendered surface.
+pub const ACTION_FORM: &str = "a2ui-action";
+
 /// Encoded messages beyond this many bytes are not merged into larger pieces.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -118,6 +121,12 @@ impl Transcript {
     }
 
     fn user(&mut self, message: UserMessage) -> Change {
+        if message.source_kind == "ag-ui" && message.source_form.as_deref() == Some(ACTION_FORM) {
+            return Change::Action {
+                id: message.id,
+                text: message.texts.concat(),
+            };
+        }
         // Injected context carries a kind of its producer's; only the person's own words are conversation.
         if message.source_kind != "user" {
             return Change::Nothing;

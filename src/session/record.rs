@@ -99,6 +99,8 @@ pub struct UserMessage {
     pub id: String,
     /// `source.kind`: `user` for the person's own words.
     pub source_kind: String,
+    /// `source.form`: what kind of context a message of the gateway's own is.
+    pub source_form: Option<String>,
     /// The text parts in order. Parts of other kinds are left out.
     pub texts: Vec<String>,
     /// The AG-UI parts that were accepted, where the gateway has put them beside the content: JSON text.
@@ -238,6 +240,7 @@ impl Envelope<'_> {
                 SessionEvent::UserMessage(UserMessage {
                     id: message.id,
                     source_kind: message.source.kind,
+                    source_form: message.source.form,
                     parts: match message.source.ag_ui_content {
                         Some(Value::String(parts)) => Some(parts),
                         _ => None,
@@ -359,6 +362,7 @@ impl QueuedData {
 #[derive(Deserialize)]
 struct SourceData {
     kind: String,
+    form: Option<String>,
     #[serde(rename = "agUiContent")]
     ag_ui_content: Option<Value>,
 }

@@ -289,13 +289,19 @@ struct Declared<'a> {
 
 fn read_tool(raw: &RawTool<'_>, limits: &Limits) -> Result<Tool, ToolError> {
     let name = ToolName::parse(raw.name)?;
-    if raw.description.trim().is_empty() {
-        return Err(ToolError::BlankDescription { name });
+    let description = match (raw.description, limits.strictness) {
+        // Some clients send an empty one for every Tool without a description (X7).
+        ("", Strictness::Normalize) => name.as_str(),
+        (blank, _) if blank.trim().is_empty() => {
+            return Err(ToolError::BlankDescription { name });
+        }
+        (description, _) => description,
     }
+    .to_owned();
     let Some(text) = parameters_text(raw) else {
         return Ok(Tool {
             name,
-            description: raw.description.to_owned(),
+            description,
             schema: Schema::empty(),
             sent: Sent::Nothing,
         });
@@ -321,7 +327,7 @@ fn read_tool(raw: &RawTool<'_>, limits: &Limits) -> Result<Tool, ToolError> {
     };
     Ok(Tool {
         name,
-        description: raw.description.to_owned(),
+        description,
         schema,
         sent,
     })
