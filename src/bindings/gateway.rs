@@ -11,8 +11,9 @@ use napi_derive::napi;
 use super::hot;
 use crate::agui::surrogate::replace_lone_surrogates;
 use crate::gateway::{
-    AgentStatus, BodyChange, CallDecision, CallHead, Code, Config, Gateway, GatewayError, Head,
-    ReaderId, Request, ResponseHead, Route, Secret, ThreadId, Token, ToolSync, Verdict, check_head,
+    AgentStatus, BodyChange, CallDecision, CallHead, Code, Config, EventId, Gateway, GatewayError,
+    Head, Principal, ReaderId, Request, ResponseHead, Route, RunName, Secret, ThreadId, Token,
+    ToolSync, Verdict, check_head,
 };
 
 /// What the driver has to do after a call, as bits.
@@ -23,6 +24,8 @@ impl Todo {
     const READERS: u32 = 2;
     const DRIVE: u32 = 4;
     const TIMER: u32 = 8;
+    /// Of `attempt_start` only.
+    const REASONING: u32 = 16;
 }
 
 /// The machine and what stands beside it.
@@ -69,6 +72,22 @@ impl State {
             | bit(self.gateway.wants_drive(), Todo::DRIVE)
             | bit(earlier, Todo::TIMER)
     }
+
+    fn verdict(&self, handled: std::result::Result<ReaderId, GatewayError>) -> RequestVerdict {
+        let todo = self.todo();
+        match handled {
+            Ok(reader) => RequestVerdict {
+                error: None,
+                reader: Some(reader.0),
+                todo,
+            },
+            Err(error) => RequestVerdict {
+                error: Some((&error).into()),
+                reader: None,
+                todo,
+            },
+        }
+    }
 }
 
 /// An HTTP answer that is decided without a stream.
@@ -91,18 +110,39 @@ impl From<&GatewayError> for HttpError {
 
 /// What the head of a request allows: either `error`, or `route` for `tenant` and `user`.
 #[napi(object)]
+#[derive(Default)]
 pub struct HeadVerdict {
     /// The answer, where the request is refused.
     pub error: Option<HttpError>,
     /// The `allow` header of that answer, where it needs one.
     pub allow: Option<String>,
-    /// The resource: `run` takes a body for `request`.
-    #[napi(ts_type = "'run'")]
+    /// The resource: `run` takes a body for `request`, `reconnect` has the member of its name.
+    #[napi(ts_type = "'run' | 'reconnect'")]
     pub route: Option<String>,
     /// The tenant that the trusted header names.
     pub tenant: Option<String>,
     /// The user that the trusted header names.
     pub user: Option<String>,
+    /// The run that is gone on with.
+    pub reconnect: Option<RunToContinue>,
+}
+
+/// A run that a client goes on reading.
+#[napi(object)]
+pub struct RunToContinue {
+    /// Its thread.
+    pub thread_id: String,
+    /// The run.
+    pub run_id: String,
+}
+
+impl From<RunName> for RunToContinue {
+    fn from(name: RunName) -> Self {
+        Self {
+            thread_id: name.thread_id,
+            run_id: name.run_id,
+        }
+    }
 }
 
 /// What becomes of a request: either `error`, or the handle of its response.
@@ -170,7 +210,7 @@ impl NativeGateway {
     /// The calls that happen once per delta, as plain functions.
     #[napi(
         catch_unwind,
-        ts_return_type = "{ text(thread: number, delta: string): number, toolCall(thread: number, callId: string, name: string | undefined, delta: string): number }"
+        ts_return_type = "{ text(thread: number, delta: string): number, reasoning(thread: number, delta: string): number, toolCall(thread: number, callId: string, name: string | undefined, delta: string): number }"
     )]
     pub fn hot_path<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
         hot::functions(env, &self.shared)
@@ -193,24 +233,26 @@ impl NativeGateway {
             },
         );
         match verdict {
-            Ok(Verdict { principal, route }) => HeadVerdict {
-                error: None,
-                allow: None,
-                route: Some(
-                    match route {
-                        Route::Run => "run",
+            Ok(Verdict { principal, route }) => {
+                let mut verdict = HeadVerdict {
+                    tenant: Some(principal.tenant),
+                    user: Some(principal.user),
+                    ..HeadVerdict::default()
+                };
+                let name = match route {
+                    Route::Run => "run",
+                    Route::Reconnect(run) => {
+                        verdict.reconnect = Some(run.into());
+                        "reconnect"
                     }
-                    .into(),
-                ),
-                tenant: Some(principal.tenant),
-                user: Some(principal.user),
-            },
+                };
+                verdict.route = Some(name.into());
+                verdict
+            }
             Err(refusal) => HeadVerdict {
                 error: Some((&refusal.error).into()),
                 allow: refusal.allow.map(Into::into),
-                route: None,
-                tenant: None,
-                user: None,
+                ..HeadVerdict::default()
             },
         }
     }
@@ -227,10 +269,17 @@ impl NativeGateway {
         (&Request::too_large(&self.shared.config)).into()
     }
 
-    /// A request has arrived whole. `tenant` and `user` are those of `checkHead`.
+    /// A request has arrived whole. `tenant` and `user` are those of `checkHead`; `lastEventId` is the header of a
+    /// client that repeats a request of which it has a part of the answer.
     #[napi(catch_unwind)]
-    pub fn request(&self, tenant: String, user: String, body: &[u8]) -> RequestVerdict {
-        let principal = crate::gateway::Principal { tenant, user };
+    pub fn request(
+        &self,
+        tenant: String,
+        user: String,
+        body: &[u8],
+        last_event_id: Option<String>,
+    ) -> RequestVerdict {
+        let principal = Principal { tenant, user };
         let now = Instant::now();
         let shared = &self.shared;
         // A client that once cut an emoji in two resends it with every history: refusing would lock its thread.
@@ -241,25 +290,39 @@ impl NativeGateway {
                 .gateway
                 .registered_tools(&principal, thread_id)
         });
+        let read = read.and_then(|request| {
+            let after = EventId::read(last_event_id.as_deref())?;
+            Ok(request.after(after))
+        });
         let mut state = shared.lock();
         let handled = read.and_then(|request| {
             state
                 .gateway
                 .handle_request(now, principal.clone(), body, &request)
         });
-        let todo = state.todo();
-        match handled {
-            Ok(reader) => RequestVerdict {
-                error: None,
-                reader: Some(reader.0),
-                todo,
-            },
-            Err(error) => RequestVerdict {
-                error: Some((&error).into()),
-                reader: None,
-                todo,
-            },
-        }
+        state.verdict(handled)
+    }
+
+    /// A client goes on reading a run of its thread, from behind the frame that `lastEventId` names or from the start.
+    /// `tenant`, `user`, `threadId` and `runId` are those of `checkHead`.
+    #[napi(catch_unwind)]
+    pub fn reconnect(
+        &self,
+        tenant: String,
+        user: String,
+        thread_id: String,
+        run_id: String,
+        last_event_id: Option<String>,
+    ) -> RequestVerdict {
+        let principal = Principal { tenant, user };
+        let mut state = self.shared.lock();
+        let handled = EventId::read(last_event_id.as_deref()).and_then(|after| {
+            let now = Instant::now();
+            state
+                .gateway
+                .handle_reconnect(now, principal, &thread_id, &run_id, after)
+        });
+        state.verdict(handled)
     }
 
     /// The client of a response left before its end.
@@ -402,12 +465,20 @@ impl NativeGateway {
             .with(|gateway, now| gateway.handle_record(now, ThreadId(thread), &json))
     }
 
-    /// A model attempt begins.
+    /// A model attempt begins. One more bit of the answer: 16 = the run that shows the attempt wants its reasoning.
     #[napi(catch_unwind)]
     pub fn attempt_start(&self, thread: u32, turn: u32, step: u32) -> u32 {
-        self.shared.with(|gateway, now| {
-            gateway.handle_attempt_start(now, ThreadId(thread), turn.into(), step.into());
-        })
+        let thread = ThreadId(thread);
+        let mut wants_reasoning = false;
+        let todo = self.shared.with(|gateway, now| {
+            gateway.handle_attempt_start(now, thread, turn.into(), step.into());
+            wants_reasoning = gateway.wants_reasoning(thread);
+        });
+        if wants_reasoning {
+            todo | Todo::REASONING
+        } else {
+            todo
+        }
     }
 
     /// The block that was open is complete.

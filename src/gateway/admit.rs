@@ -9,11 +9,13 @@ use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
 use super::plan::{NewResult, NewUser, Plan, WorkPlan, plan};
+use super::reconnect::nothing_to_continue;
 use super::request::Request;
 use super::run::{Answer, Peer, Run, RunRecord, Stage, Work};
+use super::run_log::Cursor;
 use super::seen::Seen;
 use super::thread::Phase;
-use crate::agui::{Event, Json};
+use crate::agui::Event;
 use crate::tools::Catalogue;
 
 impl Gateway {
@@ -39,13 +41,16 @@ impl Gateway {
         let known = self.by_key.get(&key).copied();
         if let Some(run) = known.and_then(|thread| self.find_run(thread, &request.input.run_id)) {
             return if self.runs[&run].digest == digest {
-                Ok(self.attach(now, run))
+                self.attach_after(now, run, request.after)
             } else {
                 Err(GatewayError::new(
                     Code::RunIdConflict,
                     "the run id was used for another request",
                 ))
             };
+        }
+        if request.after.is_some() {
+            return Err(nothing_to_continue());
         }
         let thread = match known {
             Some(thread) => thread,
@@ -54,7 +59,7 @@ impl Gateway {
         let run = self.new_run(thread, request, digest);
         match self.decide(now, thread, run, body, request) {
             Ok(()) => {
-                let reader = self.attach(now, run);
+                let reader = self.attach(now, run, Cursor::default());
                 self.tell(now, run);
                 Ok(reader)
             }
@@ -79,7 +84,7 @@ impl Gateway {
     }
 
     /// The run of that id that a thread retains or has waiting.
-    fn find_run(&self, thread: ThreadId, run_id: &str) -> Option<RunKey> {
+    pub(super) fn find_run(&self, thread: ThreadId, run_id: &str) -> Option<RunKey> {
         let thread = self.threads.get(&thread)?;
         let mut known = thread.ledger.iter().chain(&thread.queue);
         known.find(|run| *self.runs[run].run_id == *run_id).copied()
@@ -92,7 +97,11 @@ impl Gateway {
         digest: super::digest::Digest,
     ) -> RunKey {
         let run = RunKey(self.take_id());
-        let record = RunRecord::new(self.config.run, self.config.request.identity_bytes);
+        let record = RunRecord::new(
+            self.config.run,
+            self.config.request.identity_bytes,
+            request.extras,
+        );
         self.runs.insert(
             run,
             Run {
@@ -100,8 +109,10 @@ impl Gateway {
                 run_id: request.input.run_id.as_ref().into(),
                 digest,
                 peer: Peer::of(request),
+                extras: request.extras,
                 stage: Stage::Queued(Box::default()),
                 readers: Vec::new(),
+                grace_at: None,
                 record,
             },
         );
@@ -295,9 +306,7 @@ impl Gateway {
             parent_run_id: request.input.parent_run_id.as_deref(),
         });
         if let Some(state) = thread.state.value() {
-            run.record.event(&Event::StateSnapshot {
-                snapshot: Json::encoded(state),
-            });
+            run.record.state(state);
         }
         let pending = thread
             .seen

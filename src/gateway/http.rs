@@ -1,12 +1,12 @@
 //! Everything about a request that can be said before its body is read (spec: gateway, HTTP 与 run 语义; G3, G4).
 //!
-//! Order: route, method, credentials, identity, media type, announced size.
+//! Order: route, method, credentials, identity, then the route's own: of a run, media type and announced size.
 
 use super::auth::Secret;
 use super::config::Config;
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, is_identity};
-use super::route::Route;
+use super::route::{self, Path, Route};
 
 /// The head of an HTTP request. Header values come one by one, as the client sent them.
 #[derive(Debug, Clone, Default)]
@@ -60,8 +60,8 @@ pub fn check_head(
     secret: &Secret,
     head: &Head<'_>,
 ) -> Result<Verdict, HeadRefusal> {
-    let route = Route::parse(head.rest)?;
-    let method = route.method();
+    let path = Path::parse(head.rest)?;
+    let method = path.method();
     if head.method != method {
         let error = GatewayError::new(Code::MethodNotAllowed, format!("this route takes {method}"));
         return Err(HeadRefusal {
@@ -70,9 +70,13 @@ pub fn check_head(
         });
     }
     let principal = authenticate(config, secret, head)?;
-    match route {
-        Route::Run => check_run(config, head)?,
-    }
+    let route = match path {
+        Path::Run => {
+            check_run(config, head)?;
+            Route::Run
+        }
+        Path::Reconnect { thread, run } => Route::Reconnect(route::run_name(config, thread, run)?),
+    };
     Ok(Verdict { principal, route })
 }
 
@@ -228,6 +232,25 @@ mod tests {
             code(|case| case.head.content_length = Some("262145")),
             Code::RequestTooLarge
         );
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_asked_for_with_get_and_nothing_else() {
+        let mut case = good();
+        case.head.rest = "/threads/t%3A1/runs/r1";
+        assert_eq!(check(&case), Err(Code::MethodNotAllowed));
+        case.head.method = "GET";
+        case.head.content_type = None;
+        let route = Route::Reconnect(route::RunName {
+            thread_id: "t:1".into(),
+            run_id: "r1".into(),
+        });
+        assert_eq!(check(&case).map(|verdict| verdict.route), Ok(route));
+        case.head.rest = "/threads/t/runs/%20";
+        assert_eq!(check(&case), Err(Code::InvalidIdentity));
+        case.user.clear();
+        case.authorization.clear();
+        assert_eq!(check(&case), Err(Code::Unauthorized));
     }
 
     #[test]

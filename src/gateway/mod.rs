@@ -10,12 +10,13 @@
 //! - [`Gateway::poll_timeout`]: when to call [`Gateway::handle_timeout`] next.
 //!
 //! Where a rule lives: `route` and `http` (path, method, media type), `auth` (secret, identity), `request` (a body's own limits),
-//! `props` (what `forwardedProps` asks for),
+//! `props` and `extras` (what `forwardedProps` asks for),
 //! `plan` (what a request means for its thread), `admit` (queue, ledger, opening of a run), `drive` (handing an
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
 //! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
 //! `park` (when a turn waits for the browser), `end` (how a run ends), `lifecycle` (opening, idling, closing),
-//! `output` (readers, pacing, keep-alive), `run_log` (the record of a run).
+//! `output` (readers, pacing, keep-alive), `run_log` (the record of a run), `reconnect` and `event_id` (readers that
+//! come back), `shown_state` (the shared state as a run's clients hold it).
 
 mod admit;
 mod attempt;
@@ -28,6 +29,8 @@ mod drive;
 mod effect;
 mod end;
 mod error;
+mod event_id;
+mod extras;
 mod host;
 mod http;
 mod ids;
@@ -37,11 +40,13 @@ mod output;
 mod park;
 mod plan;
 mod props;
+mod reconnect;
 mod request;
 mod route;
 mod run;
 mod run_log;
 mod seen;
+mod shown_state;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -59,12 +64,13 @@ pub use effect::{
     CallDecision, CallOutcome, Effect, HostMessage, MessageSource, TextPart, ToolEffect,
 };
 pub use error::{Code, GatewayError};
+pub use event_id::EventId;
 pub use host::AgentStatus;
 pub use http::{Head, HeadRefusal, Verdict, check_head};
 pub use ids::{Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
 pub use output::{Ready, ResponseHead};
 pub use request::Request;
-pub use route::Route;
+pub use route::{Route, RunName};
 
 use digest::DigestKey;
 use ids::RunKey;
@@ -157,6 +163,7 @@ impl Gateway {
                 Timer::Park(thread) => self.park_due(now, thread),
                 Timer::Call(thread, token) => self.call_overdue(now, thread, token),
                 Timer::Idle(thread) => self.idle_due(now, thread),
+                Timer::Grace(run) => self.grace_due(now, run),
                 Timer::Drive => self.drive_due(),
             }
         }

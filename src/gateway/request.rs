@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::config::{Config, ToolSchemas};
 use super::error::{Code, GatewayError};
+use super::event_id::EventId;
+use super::extras::Extras;
 use super::ids::is_identity;
 use super::props::Props;
 use super::seen::text_of;
@@ -21,6 +23,9 @@ pub struct Request<'a> {
     pub(super) input: RunAgentInput<'a>,
     #[expect(dead_code, reason = "the features that read it come next")]
     pub(super) props: Props<'a>,
+    pub(super) extras: Extras,
+    /// The last frame that the client has of a run that it repeats (X1).
+    pub(super) after: Option<EventId>,
     pub(super) tools: Catalogue,
 }
 
@@ -53,11 +58,23 @@ impl<'a> Request<'a> {
         check.state()?;
         check.resume()?;
         let props = Props::read(input.forwarded_props);
+        let extras = Extras::read(props.dsh)?;
         Ok(Self {
             input,
             props,
+            extras,
+            after: None,
             tools,
         })
+    }
+
+    /// The same request from a client that has a part of the answer: all up to that frame.
+    #[must_use]
+    pub fn after(self, frame: Option<EventId>) -> Self {
+        Self {
+            after: frame,
+            ..self
+        }
     }
 
     /// The refusal of a body that is larger than allowed.

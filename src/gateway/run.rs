@@ -6,9 +6,11 @@ use super::config::RunLimits;
 use super::digest::Digest;
 use super::effect::HostMessage;
 use super::error::GatewayError;
+use super::extras::Extras;
 use super::ids::{ReaderId, ThreadId};
 use super::request::Request;
 use super::run_log::{Overflow, RunLog, StreamKey};
+use super::shown_state::ShownState;
 use crate::agui::Event;
 use crate::projection::{Emit, FrontendResult, LiveStep};
 use crate::tools::Catalogue;
@@ -20,8 +22,11 @@ pub(super) struct Run {
     pub(super) run_id: Box<str>,
     pub(super) digest: Digest,
     pub(super) peer: Peer,
+    pub(super) extras: Extras,
     pub(super) stage: Stage,
     pub(super) readers: Vec<ReaderId>,
+    /// When it is given up unless somebody reads it again (X1).
+    pub(super) grace_at: Option<Instant>,
     pub(super) record: RunRecord,
 }
 
@@ -103,6 +108,7 @@ pub(super) struct RunRecord {
     pub(super) log: RunLog,
     pub(super) live: LiveStep,
     pub(super) pacing: Pacing,
+    shown: ShownState,
     out: Pending,
 }
 
@@ -150,11 +156,18 @@ impl Sink<'_> {
 
 impl Emit for Sink<'_> {
     fn event(&mut self, json: String) {
+        if self.out.overflow {
+            return;
+        }
         let result = self.log.event(json);
         self.note(result, Written::Urgent);
     }
 
     fn delta(&mut self, stream: u32, head: &dyn Fn() -> String, delta: &str) {
+        // What is smaller than the event that did not fit must not follow it: it would lack its beginning.
+        if self.out.overflow {
+            return;
+        }
         let stream = StreamKey(stream);
         // The first delta of a stream goes out at once.
         let first = self.pacing.stream.replace(stream) != Some(stream);
@@ -171,11 +184,12 @@ impl Emit for Sink<'_> {
 }
 
 impl RunRecord {
-    pub(super) fn new(limits: RunLimits, identity_bytes: usize) -> Self {
+    pub(super) fn new(limits: RunLimits, identity_bytes: usize, extras: Extras) -> Self {
         Self {
             log: RunLog::new(limits, identity_bytes),
             live: LiveStep::default(),
             pacing: Pacing::default(),
+            shown: ShownState::new(extras),
             out: Pending::default(),
         }
     }
@@ -200,8 +214,17 @@ impl RunRecord {
         self.pieces([json].into());
     }
 
+    /// Writes what the shared state is now, as its clients take it.
+    pub(super) fn state(&mut self, state: &str) {
+        let event = self.shown.event(state);
+        self.json(event.into());
+    }
+
     /// Writes one event in pieces.
     pub(super) fn pieces(&mut self, pieces: Box<[std::sync::Arc<str>]>) {
+        if self.out.overflow {
+            return;
+        }
         match self.log.event_of(pieces) {
             Ok(()) => self.out.written = Written::Urgent,
             Err(Overflow) => self.out.overflow = true,
@@ -211,6 +234,7 @@ impl RunRecord {
     /// Writes the terminal event, see [`RunLog::terminate`].
     pub(super) fn terminate(&mut self, json: impl FnOnce(usize) -> String) {
         self.log.terminate(json);
+        self.shown.forget();
         #[cfg(debug_assertions)]
         self.log.assert_valid();
         self.out = Pending {

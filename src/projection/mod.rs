@@ -8,6 +8,7 @@ mod change;
 mod frontend_result;
 mod live;
 mod message;
+mod reasoning;
 mod transcript;
 mod wire;
 

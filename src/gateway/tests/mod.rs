@@ -3,5 +3,6 @@
 
 mod agent;
 mod model;
+mod reconnect;
 mod rules;
 mod world;
