@@ -26,6 +26,7 @@ export interface ClientRun {
   readonly runId?: string
   readonly tools?: readonly object[]
   readonly context?: readonly { readonly description: string, readonly value: string }[]
+  readonly forwardedProps?: unknown
 }
 
 /** Where a gateway that takes {@link SECRET} serves runs. */
