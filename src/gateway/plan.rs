@@ -28,7 +28,7 @@ pub(super) enum Plan {
     /// Nothing new: the history is served at once.
     History,
     /// New work for the agent.
-    Work(WorkPlan),
+    Work(Box<WorkPlan>),
 }
 
 #[derive(Debug)]
@@ -169,13 +169,13 @@ pub(super) fn plan(
         check_collisions(thread, request, &baseline)?;
     }
     let needs = Needs::new(preset, &messages);
-    Ok(Plan::Work(WorkPlan {
+    Ok(Plan::Work(Box::new(WorkPlan {
         messages,
         people,
         passed_over,
         baseline,
         needs,
-    }))
+    })))
 }
 
 /// Finds what the thread has not seen yet.
