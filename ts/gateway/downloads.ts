@@ -20,7 +20,7 @@ export async function sendFile(driver: GatewayDriver, file: FileRequest, transfe
 export async function sendDeliverable(driver: GatewayDriver, { tenant, user }: Caller, deliverable: DeliverableRequest, transfer: Transfer): Promise<void> {
   const verdict = driver.native.deliverable(tenant, user, deliverable)
   driver.after(verdict.todo)
-  if (verdict.error !== undefined || verdict.errand === undefined) throw new Refusal(verdict.error ?? driver.native.fileRefusal(''))
+  if (verdict.errand === undefined) throw verdict.error === undefined ? driver.refusal('') : new Refusal(verdict.error)
   const { bytes, disposition } = await driver.onErrand(verdict.errand, transfer, work => read(driver, work, transfer.signal))
   const head = { size: bytes.length, mediaType: 'application/octet-stream', disposition }
   await transfer.file(head, (async function* () { yield bytes })())
@@ -28,9 +28,8 @@ export async function sendDeliverable(driver: GatewayDriver, { tenant, user }: C
 
 async function read(driver: GatewayDriver, work: ErrandWork, signal: AbortSignal): Promise<{ bytes: Uint8Array, disposition: string }> {
   const agent = driver.agentOf(work.thread)
-  if (agent === undefined) throw new Refusal(driver.native.fileRefusal('AGENT_NOT_AVAILABLE'))
   if (work.type !== 'readDeliverable' || agent.readDeliverable === undefined) {
-    throw new Refusal(driver.native.fileRefusal('HOST_SERVICE_MISSING'))
+    throw driver.refusal('HOST_SERVICE_MISSING')
   }
   const { path, maxBytes, disposition } = work
   return { bytes: await agent.readDeliverable(path, maxBytes, signal), disposition }

@@ -6,6 +6,7 @@
 
 import { NativeGateway } from '../native.ts'
 import type { HttpError } from '../native.ts'
+import { codeOf, errorLabel } from '../host/error.ts'
 import type {
   AgentEvents, AgentHost, HostAgent, HostFiles, HostStores, HostTool, HostToolCall, HostToolResult, PersonOutcome, PersonRequest, RunNeeds,
 } from '../host/port.ts'
@@ -99,13 +100,20 @@ export class GatewayDriver {
 
   /** The Host's stores; a refusal where it has none. */
   get files(): HostFiles {
-    if (this.#host.files === undefined) throw new Refusal(this.native.fileRefusal('HOST_SERVICE_MISSING'))
+    if (this.#host.files === undefined) throw this.refusal('HOST_SERVICE_MISSING')
     return this.#host.files
   }
 
-  /** The live agent of a thread. */
-  agentOf(thread: number): HostAgent | undefined {
-    return this.#threads.get(thread)?.agent
+  /** The live agent of a thread; a refusal where it is gone. */
+  agentOf(thread: number): HostAgent {
+    const agent = this.#threads.get(thread)?.agent
+    if (agent === undefined) throw this.refusal('AGENT_NOT_AVAILABLE')
+    return agent
+  }
+
+  /** What a transfer breaks off with, by a code of the gateway's. */
+  refusal(code: string): Refusal {
+    return new Refusal(this.native.fileRefusal(code))
   }
 
   /**
@@ -128,8 +136,8 @@ export class GatewayDriver {
 
   /** The answer to a transfer that failed in the Host. */
   answerTo(error: unknown): HttpError {
-    const answer = this.native.fileRefusal(codeOf(error))
-    if (answer.status === 500) this.#logger.warn(`a file could not be transferred (${codeOf(error) || nameOf(error)})`)
+    const answer = this.native.fileRefusal(codeOf(error) ?? '')
+    if (answer.status === 500) this.#logger.warn(`a file could not be transferred (${errorLabel(error)})`)
     return answer
   }
 
@@ -213,7 +221,7 @@ export class GatewayDriver {
   #attempt(effect: Effect): void {
     const thread = 'thread' in effect ? effect.thread : 'token' in effect ? this.#parked.get(effect.token)?.thread : undefined
     const failed = (error: unknown): void => {
-      this.#logger.warn(`an order of the gateway failed: ${effect.type} (${codeOf(error) || nameOf(error)})`)
+      this.#logger.warn(`an order of the gateway failed: ${effect.type} (${errorLabel(error)})`)
       if (thread !== undefined) this.after(this.native.gone(thread))
     }
     try {
@@ -266,10 +274,10 @@ export class GatewayDriver {
         this.#forgotten()
         return
       }
-      this.#logger.warn(`agent of a thread could not be opened (${code || nameOf(error)})`)
+      this.#logger.warn(`agent of a thread could not be opened (${errorLabel(error)})`)
       // An agent that is there and could not be taken over must not keep its session from the next attempt.
       await this.#dispose(thread)
-      this.after(this.native.openFailed(id, code))
+      this.after(this.native.openFailed(id, code ?? ''))
       this.#forgotten()
     }
   }
@@ -288,7 +296,7 @@ export class GatewayDriver {
     try {
       await thread.agent.dispose()
     } catch (error) {
-      this.#logger.warn(`agent of a thread did not dispose cleanly (${codeOf(error) || nameOf(error)})`)
+      this.#logger.warn(`agent of a thread did not dispose cleanly (${errorLabel(error)})`)
     }
   }
 
@@ -305,8 +313,8 @@ export class GatewayDriver {
       if (agent.prepare === undefined) code = 'HOST_SERVICE_MISSING'
       else await agent.prepare({ files, ...preset === undefined ? {} : { preset } })
     } catch (error) {
-      code = codeOf(error)
-      if (this.native.fileRefusal(code).status === 500) this.#logger.warn(`agent of a thread could not be prepared (${code || nameOf(error)})`)
+      code = codeOf(error) ?? ''
+      if (this.native.fileRefusal(code).status === 500) this.#logger.warn(`agent of a thread could not be prepared (${errorLabel(error)})`)
     }
     this.after(this.native.prepared(id, agent.inheritedTools(), agent.preset, code))
   }
@@ -316,21 +324,16 @@ export class GatewayDriver {
       try {
         agent.deliver(messages, wake)
       } catch (error) {
-        if (codeOf(error) !== 'FILE_NOT_STAGED') throw error
-        this.native.undelivered(thread, codeOf(error))
+        const code = codeOf(error)
+        if (code !== 'FILE_NOT_STAGED') throw error
+        this.native.undelivered(thread, code)
       }
     })
   }
 
   #order(id: number, order: (agent: HostAgent) => void): void {
     const agent = this.#threads.get(id)?.agent
-    if (agent === undefined) return
-    try {
-      order(agent)
-    } catch (error) {
-      this.#logger.warn(`agent of a thread refused an order (${codeOf(error) || nameOf(error)})`)
-      this.after(this.native.gone(id))
-    }
+    if (agent !== undefined) order(agent)
   }
 
   async #flush(id: number, records: number): Promise<void> {
@@ -338,7 +341,7 @@ export class GatewayDriver {
     try {
       await agent?.flush?.()
     } catch (error) {
-      this.#logger.warn(`log of a thread was not written (${codeOf(error) || nameOf(error)})`)
+      this.#logger.warn(`log of a thread was not written (${errorLabel(error)})`)
     }
     this.after(this.native.flushed(id, records))
   }
@@ -356,7 +359,7 @@ export class GatewayDriver {
       for (const tool of register) thread.tools.set(tool.name, thread.agent.registerTool(this.#tool(id, tool)))
     } catch (error) {
       refused = true
-      this.#logger.warn(`agent of a thread refused the browser's Tools (${codeOf(error) || nameOf(error)})`)
+      this.#logger.warn(`agent of a thread refused the browser's Tools (${errorLabel(error)})`)
       for (const name of thread.tools.keys()) takeBack(name)
     }
     this.native.toolsSynced(id, refused)
@@ -388,10 +391,10 @@ export class GatewayDriver {
     })
   }
 
-  /** A token that no call holds; as large as the native class takes. */
+  /** A token that no call and no request to a person holds; as large as the native class takes. */
   #takeToken(): number {
     do this.#nextToken = (this.#nextToken + 1) % 2 ** 32
-    while (this.#parked.has(this.#nextToken))
+    while (this.#parked.has(this.#nextToken) || this.#asked.has(this.#nextToken))
     return this.#nextToken
   }
 
@@ -407,7 +410,7 @@ export class GatewayDriver {
 
   #ask(thread: number, request: PersonRequest, signal: AbortSignal): Promise<PersonOutcome> {
     if (signal.aborted) return Promise.resolve(TAKEN_BACK)
-    const token = this.#nextToken++
+    const token = this.#takeToken()
     const settled = this.native.ask(thread, token, JSON.stringify(request))
     this.after(this.native.todo())
     if (settled !== null) return Promise.resolve(JSON.parse(settled) as PersonOutcome)
@@ -475,13 +478,4 @@ const TAKEN_BACK: PersonOutcome = { status: 'cancelled', message: 'the request w
 function resultOf(outcome: CallOutcome): HostToolResult {
   if (outcome.status === 'rejected') throw new Error(outcome.message)
   return { text: outcome.text, ...outcome.meta === undefined ? {} : { meta: outcome.meta } }
-}
-
-function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' ? code : ''
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error
 }

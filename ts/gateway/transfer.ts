@@ -54,7 +54,7 @@ export class Transfer {
    * @param length - What the head announced.
    * @param mismatch - The answer to a body of another length.
    */
-  async* body(length: number, mismatch: () => HttpError): AsyncGenerator<Uint8Array> {
+  async* body(length: number, mismatch: () => Refusal): AsyncGenerator<Uint8Array> {
     // The socket stays: it takes the answer.
     const chunks = this.#req.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>
     let read = 0
@@ -62,10 +62,10 @@ export class Transfer {
       const { done, value } = await this.#orAbort(chunks.next())
       if (done === true) break
       read += value.length
-      if (read > length) throw new Refusal(mismatch())
+      if (read > length) throw mismatch()
       yield value
     }
-    if (read !== length) throw new Refusal(mismatch())
+    if (read !== length) throw mismatch()
   }
 
   /** Sends a JSON answer. */

@@ -24,7 +24,7 @@ export async function takeUpload(driver: GatewayDriver, caller: Caller, upload: 
   driver.after(verdict.todo)
   if (verdict.error !== undefined) throw new Refusal(verdict.error)
   const hash = createHash('sha256')
-  const data = hashed(transfer.body(upload.length, () => native.fileRefusal('CONTENT_LENGTH_MISMATCH')), hash)
+  const data = hashed(transfer.body(upload.length, () => driver.refusal('CONTENT_LENGTH_MISMATCH')), hash)
   const stored = verdict.errand === undefined ? await saveImage(driver, upload, data)
     : await driver.onErrand(verdict.errand, transfer, ({ thread }) => stage(driver, thread, upload, data, transfer.signal))
   const file: HostFile = {
@@ -51,8 +51,7 @@ async function stage(
   driver: GatewayDriver, thread: number, { name }: UploadRequest, source: AsyncIterable<Uint8Array>, signal: AbortSignal,
 ): Promise<StoredFile> {
   const agent = driver.agentOf(thread)
-  if (agent === undefined) throw new Refusal(driver.native.fileRefusal('AGENT_NOT_AVAILABLE'))
-  if (agent.stageFile === undefined) throw new Refusal(driver.native.fileRefusal('HOST_SERVICE_MISSING'))
+  if (agent.stageFile === undefined) throw driver.refusal('HOST_SERVICE_MISSING')
   const { data, failure } = watched(source)
   try {
     return await agent.stageFile({ data, name, signal })

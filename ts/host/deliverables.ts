@@ -6,7 +6,7 @@
 
 import type { Context } from '@deepseek-ai/cordis'
 import type { Agent } from '@deepseek-ai/dsh-agent'
-import { codeOf, HostError } from './error.ts'
+import { HostError, serviceMissing, translated } from './error.ts'
 import type { HostErrorCode } from './error.ts'
 
 /** The part of `ctx.fs` that we use, alike in every generation. */
@@ -44,13 +44,11 @@ interface Wanted {
  */
 export async function readDeliverable(ctx: Context, agent: Agent, wanted: Wanted): Promise<Uint8Array> {
   const fs = fileSystemOf(ctx, agent)
-  if (fs === undefined) throw new HostError('HOST_SERVICE_MISSING', 'the Host has no file system')
+  if (fs === undefined) throw serviceMissing('file system')
   try {
     return await read(fs, agent.session.header.cwd, wanted)
   } catch (error) {
-    const code = CODES[codeOf(error) ?? '']
-    if (code === undefined) throw error
-    throw new HostError(code, 'the file system does not give the file', error)
+    throw translated(error, CODES, 'the file system does not give the file')
   }
 }
 

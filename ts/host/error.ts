@@ -80,6 +80,28 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
+/**
+ * The error where the Host lacks what is asked.
+ *
+ * @param service - What it lacks, for people.
+ */
+export function serviceMissing(service: string): HostError {
+  return new HostError('HOST_SERVICE_MISSING', `the Host has no ${service}`)
+}
+
+/**
+ * A failure of one of the Host's services in the gateway's words.
+ *
+ * @param error - What the service threw.
+ * @param codes - Its codes that the gateway has a word for.
+ * @param message - For people.
+ * @returns A {@link HostError}, or `error` itself where its code is not among them.
+ */
+export function translated(error: unknown, codes: Readonly<Record<string, HostErrorCode>>, message: string): unknown {
+  const code = codes[codeOf(error) ?? '']
+  return code === undefined ? error : new HostError(code, message, error)
+}
+
 /** Where the adapter warns. It never logs content, only ids and error codes. */
 export interface HostLogger {
   warn(message: string): void

@@ -6,27 +6,35 @@
  */
 
 import type { Context } from '@deepseek-ai/cordis'
-import { codeOf, HostError } from './error.ts'
+import type { Agent } from '@deepseek-ai/dsh-agent'
+import { serviceMissing, translated } from './error.ts'
 import type { HostErrorCode } from './error.ts'
 import type { FileKind, HostFiles, HostStores, StoredFile } from './port.ts'
 
 /** The part of `ctx.attachments` that we use. */
-interface Attachments {
-  readonly imageLimits: { readonly maxImageBytes: number }
+export interface Attachments {
+  readonly imageLimits: { readonly maxImageBytes: number, readonly maxImagesPerMessage: number, readonly maxMessageImageBytes: number }
   saveImage(image: { data: Uint8Array, mediaType: string, name: string }): Promise<object>
-  readImage(reference: object, signal: AbortSignal): Promise<{ readonly data: Uint8Array }>
+  readImage(reference: object, signal?: AbortSignal): Promise<{ readonly data: Uint8Array }>
   /** Absent in generation A. */
   readFileStream?(reference: object, signal: AbortSignal): AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>
 }
 
 /** The part of `ctx.fileUploads` that we use; absent in generation A. */
-interface FileUploads {
+export interface FileUploads {
   uploadStream(upload: {
     readonly sessionId: string
     readonly data: AsyncIterable<Uint8Array>
     readonly signal: AbortSignal
     readonly name: string
   }): Promise<{ readonly receiptId: string, readonly file: object }>
+  resolve(agent: Agent, receiptId: string): object | undefined
+  bindPrompt(agent: Agent, receiptIds: readonly string[], requestId: string): Binding
+}
+
+/** Receipts that wait for their message to be delivered. */
+export interface Binding extends Disposable {
+  commit(): void
 }
 
 /** What a store says of a file that it does not take or give, in the gateway's words. */
@@ -60,28 +68,26 @@ export class DshFiles implements HostFiles {
   }
 
   async saveImage(image: { data: Uint8Array, mediaType: string, name: string }): Promise<StoredFile> {
-    const store = attachmentsOf(this.#ctx)
-    if (store === undefined) throw missing('attachments')
+    const store = needAttachments(this.#ctx)
     try {
       return { reference: await store.saveImage(image) }
     } catch (error) {
-      throw translated(error)
+      throw inOurWords(error)
     }
   }
 
   async* read(kind: FileKind, reference: unknown, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const store = attachmentsOf(this.#ctx)
-    if (store === undefined) throw missing('attachments')
+    const store = needAttachments(this.#ctx)
     try {
       if (kind === 'image') {
         yield (await store.readImage(reference as object, signal)).data
       } else if (store.readFileStream === undefined) {
-        throw missing('attachments.readFileStream')
+        throw serviceMissing('attachments.readFileStream')
       } else {
         yield* await store.readFileStream(reference as object, signal)
       }
     } catch (error) {
-      throw translated(error)
+      throw inOurWords(error)
     }
   }
 }
@@ -96,9 +102,7 @@ export class DshFiles implements HostFiles {
 export async function stageFile(
   ctx: Context, sessionId: string, file: { data: AsyncIterable<Uint8Array>, name: string, signal: AbortSignal },
 ): Promise<StoredFile> {
-  const uploads = uploadsOf(ctx)
-  if (uploads === undefined) throw missing('fileUploads')
-  const { receiptId, file: reference } = await uploads.uploadStream({ sessionId, ...file })
+  const { receiptId, file: reference } = await needUploads(ctx).uploadStream({ sessionId, ...file })
   return { reference, receipt: receiptId }
 }
 
@@ -110,11 +114,20 @@ function uploadsOf(ctx: Context): FileUploads | undefined {
   return ctx.get('fileUploads' as never) as FileUploads | undefined
 }
 
-function missing(service: string): HostError {
-  return new HostError('HOST_SERVICE_MISSING', `the Host has no ${service}`)
+/** The Host's store of attachments. Throws a `HostError` where it has none. */
+export function needAttachments(ctx: Context): Attachments {
+  return attachmentsOf(ctx) ?? raise(serviceMissing('attachments'))
 }
 
-function translated(error: unknown): unknown {
-  const code = CODES[codeOf(error) ?? '']
-  return code === undefined ? error : new HostError(code, 'the Host\'s store refuses the file', error)
+/** The Host's uploads. Throws a `HostError` where it has none. */
+export function needUploads(ctx: Context): FileUploads {
+  return uploadsOf(ctx) ?? raise(serviceMissing('fileUploads'))
+}
+
+function raise(error: Error): never {
+  throw error
+}
+
+function inOurWords(error: unknown): unknown {
+  return translated(error, CODES, 'the Host\'s store refuses the file')
 }

@@ -8,7 +8,7 @@
 import type { Context } from '@deepseek-ai/cordis'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import { readEvents } from './compat.ts'
-import { codeOf, HostError } from './error.ts'
+import { codeOf, HostError, serviceMissing } from './error.ts'
 
 /** The part of `ctx.agentPresets` that we use. */
 interface Presets {
@@ -32,7 +32,7 @@ export async function selectPreset(ctx: Context, agent: Agent, id: string): Prom
   try {
     if (presets?.select !== undefined) await presets.select(agent, id)
     else if (presets?.recompose !== undefined) await recompose(presets.recompose.bind(presets), agent, id)
-    else throw new HostError('HOST_SERVICE_MISSING', 'the Host has no agentPresets')
+    else throw serviceMissing('agentPresets')
   } catch (error) {
     throw codeOf(error) === 'agent-preset/locked' ? locked(agent, error) : error
   }

@@ -9,24 +9,9 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from '@deepseek-ai/cordis'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import { HostError } from './error.ts'
+import { needAttachments, needUploads } from './files.ts'
+import type { Binding } from './files.ts'
 import type { HostMessage, SentFile } from './port.ts'
-
-/** The part of `ctx.attachments` that we use. */
-interface Attachments {
-  readonly imageLimits: { readonly maxImagesPerMessage: number, readonly maxMessageImageBytes: number }
-  readImage(reference: object): Promise<unknown>
-}
-
-/** The part of `ctx.fileUploads` that we use. */
-interface FileUploads {
-  resolve(agent: Agent, receiptId: string): object | undefined
-  bindPrompt(agent: Agent, receiptIds: readonly string[], requestId: string): Binding
-}
-
-/** Receipts that wait for their message to be delivered. */
-interface Binding extends Disposable {
-  commit(): void
-}
 
 /** The part of `ctx.llm` that we use. */
 interface Models {
@@ -46,15 +31,14 @@ export async function checkFiles(ctx: Context, agent: Agent, files: readonly Sen
   const images = files.filter(({ kind }) => kind === 'image')
   const receipts = files.filter(({ kind }) => kind === 'file').map(({ receipt }) => receipt ?? '')
   if (receipts.length > 0) {
-    const uploads = uploadsOf(ctx)
+    const uploads = needUploads(ctx)
     if (receipts.some(receipt => uploads.resolve(agent, receipt) === undefined)) throw notStaged()
   }
   if (images.length > 0) await checkImages(ctx, agent, images.map(({ reference }) => reference as { readonly bytes: number }))
 }
 
 async function checkImages(ctx: Context, agent: Agent, images: readonly { readonly bytes: number }[]): Promise<void> {
-  const store = ctx.get('attachments' as never) as Attachments | undefined
-  if (store === undefined) throw new HostError('HOST_SERVICE_MISSING', 'the Host has no attachments')
+  const store = needAttachments(ctx)
   const { maxImagesPerMessage, maxMessageImageBytes } = store.imageLimits
   const bytes = images.reduce((sum, image) => sum + image.bytes, 0)
   if (images.length > maxImagesPerMessage || bytes > maxMessageImageBytes) {
@@ -111,7 +95,7 @@ export function bindFiles(ctx: Context, agent: Agent, messages: readonly HostMes
 function bind(ctx: Context, agent: Agent, message: HostMessage): BoundMessage {
   const { receipts = [], source } = message
   if (receipts.length === 0) return { message }
-  const uploads = uploadsOf(ctx)
+  const uploads = needUploads(ctx)
   const requestId = randomUUID()
   try {
     const binding = uploads.bindPrompt(agent, receipts, requestId)
@@ -129,12 +113,6 @@ export function commit(bound: readonly BoundMessage[]): void {
 /** The agent does not get the messages: their uploads may be sent again. */
 export function release(bound: readonly BoundMessage[]): void {
   for (const { binding } of bound) binding?.[Symbol.dispose]()
-}
-
-function uploadsOf(ctx: Context): FileUploads {
-  const uploads = ctx.get('fileUploads' as never) as FileUploads | undefined
-  if (uploads === undefined) throw new HostError('HOST_SERVICE_MISSING', 'the Host has no fileUploads')
-  return uploads
 }
 
 function notStaged(cause?: unknown): HostError {
