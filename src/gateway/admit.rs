@@ -136,7 +136,7 @@ impl Gateway {
                     return self.admit(now, thread_id, run, request, Plan::History);
                 }
                 Ok(plan) if free => {
-                    return self.begin(now, thread_id, run, body.into(), request, plan);
+                    return self.begin(now, thread_id, run, body, request, plan);
                 }
                 Err(error) if free => return Err(error),
                 // The thread may be another when it is this request's turn.
@@ -186,7 +186,7 @@ impl Gateway {
             let admitted = Request::read(&self.config, &body, |_| tools).and_then(|request| {
                 let thread = self.threads.get(&thread_id).ok_or_else(not_available)?;
                 let plan = plan(self.key, &self.config, thread, &request)?;
-                self.begin(now, thread_id, run, body.clone(), &request, plan)
+                self.begin(now, thread_id, run, &body, &request, plan)
             });
             match admitted {
                 Ok(()) => self.tell(now, run),
@@ -195,19 +195,19 @@ impl Gateway {
         }
     }
 
-    /// Admits a run, or lets the Host prepare for it.
+    /// Admits a run, or lets the Host prepare for it. Only then is the request kept.
     fn begin(
         &mut self,
         now: Instant,
         thread_id: ThreadId,
         run: RunKey,
-        body: Box<[u8]>,
+        body: &[u8],
         request: &Request<'_>,
         plan: Plan,
     ) -> Result<(), GatewayError> {
         match plan {
             Plan::Work(work) if !work.needs.is_empty() => {
-                self.prepare(now, thread_id, run, body, work.needs);
+                self.prepare(now, thread_id, run, body.into(), work.needs);
                 Ok(())
             }
             plan => self.admit(now, thread_id, run, request, plan),

@@ -4,8 +4,8 @@
 //! The turn waits when a browser Tool's body or a request to a person waits, and no body runs but those that have asked
 //! somebody. A request that names no call stands for one of the bodies that run. Whether that is so is looked at once the
 //! Host has had a turn of its own loop, because the calls of one step are dispatched one after another. Calls that
-//! are still with the Host's policies, and of which no person was asked, get a little longer: one that was refused has no body and its result may be
-//! held back behind the very call that waits.
+//! are still with the Host's policies, and of which no person was asked, get a little longer: one that was refused has
+//! no body and its result may be held back behind the very call that waits.
 
 use std::time::{Duration, Instant};
 
