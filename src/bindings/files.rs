@@ -78,6 +78,7 @@ pub struct HostFile {
 
 /// What becomes of a request that needs a thread's agent and is no run.
 #[napi(object)]
+#[derive(Default)]
 pub struct ErrandVerdict {
     /// The answer, where it is refused at once.
     pub error: Option<HttpError>,
@@ -155,22 +156,17 @@ impl NativeGateway {
             },
         };
         match upload.kind(stores) {
-            Ok(FileKind::Image) => ErrandVerdict {
-                error: None,
-                kind: Some(FileKind::Image.as_str().into()),
-                errand: None,
-                todo: 0,
+            Ok(kind @ FileKind::Image) => ErrandVerdict {
+                kind: Some(kind.as_str().into()),
+                ..ErrandVerdict::default()
             },
-            Ok(FileKind::File) => {
-                let mut verdict = self.errand(tenant, user, upload.thread_id, Errand::Upload);
-                verdict.kind = Some(FileKind::File.as_str().into());
-                verdict
-            }
+            Ok(kind @ FileKind::File) => ErrandVerdict {
+                kind: Some(kind.as_str().into()),
+                ..self.errand(tenant, user, upload.thread_id, Errand::Upload)
+            },
             Err(error) => ErrandVerdict {
                 error: Some((&error).into()),
-                kind: None,
-                errand: None,
-                todo: 0,
+                ..ErrandVerdict::default()
             },
         }
     }
@@ -282,19 +278,11 @@ impl NativeGateway {
             .gateway
             .handle_errand(Instant::now(), principal, thread_id, errand);
         let todo = state.todo();
-        match handled {
-            Ok(errand) => ErrandVerdict {
-                error: None,
-                kind: None,
-                errand: Some(errand.0),
-                todo,
-            },
-            Err(error) => ErrandVerdict {
-                error: Some((&error).into()),
-                kind: None,
-                errand: None,
-                todo,
-            },
+        ErrandVerdict {
+            errand: handled.as_ref().ok().map(|errand| errand.0),
+            error: handled.as_ref().err().map(Into::into),
+            kind: None,
+            todo,
         }
     }
 }

@@ -77,18 +77,10 @@ impl State {
     }
 
     fn verdict(&self, handled: std::result::Result<ReaderId, GatewayError>) -> RequestVerdict {
-        let todo = self.todo();
-        match handled {
-            Ok(reader) => RequestVerdict {
-                error: None,
-                reader: Some(reader.0),
-                todo,
-            },
-            Err(error) => RequestVerdict {
-                error: Some((&error).into()),
-                reader: None,
-                todo,
-            },
+        RequestVerdict {
+            reader: handled.as_ref().ok().map(|reader| reader.0),
+            error: handled.as_ref().err().map(Into::into),
+            todo: self.todo(),
         }
     }
 }

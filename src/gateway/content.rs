@@ -7,7 +7,7 @@ use super::config::RequestLimits;
 use super::digest::Digester;
 use super::effect::ContentBlock;
 use super::error::{Code, GatewayError};
-use super::files::refusal;
+use super::files::refuse;
 use super::ids::ThreadKey;
 use super::signed_url::{FileKind, SignedUrl, UrlKey};
 use crate::agui::{Content, Json, Part, Source};
@@ -82,7 +82,7 @@ impl Parts {
                 Part::Media { .. } | Part::Binary { .. } => {
                     let token = signed_url(part)
                         .and_then(|url| url.open(key, owner))
-                        .ok_or_else(|| refusal(Code::FileForbidden.as_str()))?;
+                        .ok_or_else(|| refuse(Code::FileForbidden))?;
                     let attachment = token.reference.clone();
                     blocks.push(match token.kind {
                         FileKind::Image => ContentBlock::Image { attachment },

@@ -14,7 +14,7 @@ use super::admit::interrupted_error;
 use super::effect::Effect;
 use super::end::Ending;
 use super::ids::{RunKey, ThreadId};
-use super::run::Stage;
+use super::run::{Stage, unfinished};
 use super::thread::live;
 
 /// How far a thread's log is written, counted in records of this life of its agent.
@@ -51,11 +51,7 @@ impl Writing {
 impl Gateway {
     /// Ends a run as soon as the log is written.
     pub(super) fn end_when_written(&mut self, now: Instant, run_key: RunKey, ending: Ending) {
-        let Some(run) = self
-            .runs
-            .get_mut(&run_key)
-            .filter(|run| !run.stage.is_over())
-        else {
+        let Some(run) = unfinished(&mut self.runs, run_key) else {
             return;
         };
         let thread_id = run.thread;

@@ -7,7 +7,7 @@ use super::asking::give_answers_back;
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
 use super::ids::RunKey;
-use super::run::{Left, Peer, Stage};
+use super::run::{Left, Peer, Stage, unfinished};
 use super::thread::Thread;
 use crate::agui::{Event, Interrupts, Outcome};
 use crate::session::TurnEnd;
@@ -93,11 +93,7 @@ impl Gateway {
 
     /// Ends a run that drives its thread, or is about to.
     pub(super) fn end(&mut self, now: Instant, run_key: RunKey, ending: &Ending) {
-        let Some(run) = self
-            .runs
-            .get_mut(&run_key)
-            .filter(|run| !run.stage.is_over())
-        else {
+        let Some(run) = unfinished(&mut self.runs, run_key) else {
             return;
         };
         let thread_id = run.thread;
@@ -152,10 +148,10 @@ impl Gateway {
 
     /// Ends the run if something did not fit in its record. Returns whether it has.
     pub(super) fn end_if_overflowed(&mut self, now: Instant, run_key: RunKey) -> bool {
-        let Some(run) = self.runs.get_mut(&run_key) else {
+        let Some(run) = unfinished(&mut self.runs, run_key) else {
             return false;
         };
-        if run.stage.is_over() || !run.record.take_overflow() {
+        if !run.record.take_overflow() {
             return false;
         }
         if let Ending::Failed(error) = overflow() {

@@ -9,6 +9,7 @@ use super::Gateway;
 use super::admit::not_available;
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
+use super::files::{disposition, refuse};
 use super::ids::{ErrandId, Principal, ThreadId, ThreadKey};
 use super::thread::{OpenMode, Phase};
 
@@ -49,10 +50,6 @@ impl Errand {
             Self::Deliverable { .. } => OpenMode::Resume,
         }
     }
-}
-
-pub(super) fn file_not_found() -> GatewayError {
-    GatewayError::new(Code::FileNotFound, "there is no such file")
 }
 
 impl Gateway {
@@ -134,13 +131,13 @@ impl Gateway {
                     thread: thread_id,
                     path: path.to_owned(),
                     max_bytes: self.config.max_file_bytes,
-                    disposition: super::files::disposition(file_name(path)),
+                    disposition: disposition(file_name(path)),
                 }),
         };
         match effect {
             Some(effect) => self.effects.push_back(effect),
             None => {
-                self.refuse_errand(id, &file_not_found());
+                self.refuse_errand(id, &refuse(Code::FileNotFound));
                 self.touch(now, thread_id);
             }
         }
@@ -186,7 +183,7 @@ impl Gateway {
             .filter(|id| self.open_mode_of(*id) == OpenMode::Resume)
             .collect();
         for id in readers {
-            self.refuse_errand(id, &file_not_found());
+            self.refuse_errand(id, &refuse(Code::FileNotFound));
         }
         let wanted = self
             .threads

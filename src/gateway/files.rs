@@ -137,7 +137,7 @@ impl UploadHead {
                 Code::FileTooLarge,
                 format!("the Host takes images of at most {max} bytes"),
             )),
-            (None, FileStore::Missing) => Err(refusal(Code::HostServiceMissing.as_str())),
+            (None, FileStore::Missing) => Err(refuse(Code::HostServiceMissing)),
         }
     }
 
@@ -216,7 +216,7 @@ impl FileGrant {
         };
         let token = SignedUrl::of(thread_id, file, query)
             .and_then(|url| url.open(&config.url_key, &owner))
-            .ok_or_else(|| refusal(Code::FileForbidden.as_str()))?;
+            .ok_or_else(|| refuse(Code::FileForbidden))?;
         Ok(Self {
             kind: token.kind,
             reference: token.reference.get().to_owned(),
@@ -231,28 +231,26 @@ impl FileGrant {
 /// any other. Words of the Host's own stay where they are: they may name paths.
 #[must_use]
 pub fn refusal(code: &str) -> GatewayError {
-    let (code, message) = match Code::named(code) {
-        Some(code @ Code::FileNotFound) => (code, "there is no such file"),
-        Some(code @ Code::FileForbidden) => (code, "this file is not for this thread"),
-        Some(code @ Code::FileTooLarge) => (code, "the file is larger than allowed"),
-        Some(code @ Code::FileNotStaged) => (
-            code,
-            "a file was sent already or its upload is forgotten; upload it again",
-        ),
-        Some(code @ Code::ContentLengthMismatch) => {
-            (code, "the body is not of the announced length")
+    refuse(Code::named(code).unwrap_or(Code::AgentExecutionError))
+}
+
+/// The answer with a code of ours.
+pub(super) fn refuse(code: Code) -> GatewayError {
+    let message = match code {
+        Code::FileNotFound => "there is no such file",
+        Code::FileForbidden => "this file is not for this thread",
+        Code::FileTooLarge => "the file is larger than allowed",
+        Code::FileNotStaged => {
+            "a file was sent already or its upload is forgotten; upload it again"
         }
-        Some(code @ Code::UnsupportedMediaType) => {
-            (code, "the bytes are not an image of the announced type")
-        }
-        Some(code @ Code::HostServiceMissing) => (code, "the Host lacks a service that this needs"),
-        Some(code @ Code::MessageLimitExceeded) => {
-            (code, "the Host takes fewer images in a message")
-        }
-        Some(code @ Code::UnsupportedMessageContent) => (code, "the agent's model takes no images"),
-        Some(Code::PresetLocked) => return super::presets::locked(),
-        Some(code @ Code::AgentNotAvailable) => (code, "the thread's agent is not available"),
-        _ => (Code::AgentExecutionError, "the Host failed"),
+        Code::ContentLengthMismatch => "the body is not of the announced length",
+        Code::UnsupportedMediaType => "the bytes are not an image of the announced type",
+        Code::HostServiceMissing => "the Host lacks a service that this needs",
+        Code::MessageLimitExceeded => "the Host takes fewer images in a message",
+        Code::UnsupportedMessageContent => "the agent's model takes no images",
+        Code::PresetLocked => return super::presets::locked(),
+        Code::AgentNotAvailable => return super::admit::not_available(),
+        _ => return GatewayError::new(Code::AgentExecutionError, "the Host failed"),
     };
     GatewayError::new(code, message)
 }

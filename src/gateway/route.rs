@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 use super::config::Config;
 use super::error::{Code, GatewayError};
-use super::files::{FileGrant, UploadHead};
+use super::files::{FileGrant, UploadHead, refuse};
 use super::ids::is_identity;
 
 /// A resource behind the route base, with what a valid head says of it.
@@ -149,7 +149,7 @@ pub(super) fn number(segment: &str) -> Result<u64, GatewayError> {
     Some(segment)
         .filter(|segment| segment.bytes().all(|byte| byte.is_ascii_digit()))
         .and_then(|segment| segment.parse().ok())
-        .ok_or_else(super::errands::file_not_found)
+        .ok_or_else(|| refuse(Code::FileNotFound))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! One run: an accepted request, its record, and the readers of that record.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use super::config::RunLimits;
@@ -8,7 +9,7 @@ use super::effect::HostMessage;
 use super::end::Ending;
 use super::error::GatewayError;
 use super::extras::Extras;
-use super::ids::{ReaderId, ThreadId};
+use super::ids::{ReaderId, RunKey, ThreadId};
 use super::request::Request;
 use super::resume::PersonAnswer;
 use super::run_log::{Overflow, RunLog, StreamKey};
@@ -131,6 +132,11 @@ pub(super) struct Answer {
     /// The browser's own message; none where its client passed over the call.
     pub(super) own: Option<FrontendResult>,
     pub(super) outcome: super::effect::CallOutcome,
+}
+
+/// The run, while it is not over.
+pub(super) fn unfinished(runs: &mut HashMap<RunKey, Run>, key: RunKey) -> Option<&mut Run> {
+    runs.get_mut(&key).filter(|run| !run.stage.is_over())
 }
 
 impl Stage {
