@@ -1,8 +1,6 @@
 /** The port over the generations of DSH that are not installed, and what differs between them (N8). */
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -13,23 +11,13 @@ import { composedAgent, isSessionHeld, readEvents, sessionPreset, toolOutcome } 
 import { ToolCatalog } from '../ts/host/tools.ts'
 import type { OwnTool } from '../ts/host/tools.ts'
 import { mountPlugin } from './support/host.ts'
-import { bootPuppetHost } from './support/puppet-host.ts'
+import { bootPuppetPort } from './support/puppet-host.ts'
 import type { PuppetAgent, PuppetHost } from './support/puppet-host.ts'
-import { dataOf, mountPort, openThread, Recorder, user } from './support/port.ts'
-import type { MountedPort, Thread } from './support/port.ts'
-
-async function boot(t: TestContext): Promise<{ host: PuppetHost, port: MountedPort }> {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  const host = await bootPuppetHost()
-  t.after(async () => {
-    await host.dispose()
-    rmSync(home, { recursive: true, force: true })
-  })
-  return { host, port: await mountPort({ ctx: host.ctx, home } as never) }
-}
+import { dataOf, openThread, Recorder, user } from './support/port.ts'
+import type { Thread } from './support/port.ts'
 
 async function open(t: TestContext): Promise<Thread & { host: PuppetHost, newer: PuppetAgent }> {
-  const { host, port } = await boot(t)
+  const { host, port } = await bootPuppetPort(t)
   const thread = await openThread(port, 'thread')
   await Promise.resolve() // the first read of the history lets reports go from the next microtask on
   return { ...thread, host, newer: host.agent('thread') }
@@ -81,7 +69,7 @@ test('a failed attempt is committed as an attempt, which is no message, and a re
 })
 
 test('an attempt that is open when the history is read is told whole', async (t) => {
-  const { host, port } = await boot(t)
+  const { host, port } = await bootPuppetPort(t)
   const log = new Recorder()
   const agent = await port.host.open({ sessionId: 'early', workspace: join(port.workspaces, 'early') }, log.events)
   const newer = host.agent('early')
@@ -102,7 +90,7 @@ test('an attempt that is open when the history is read is told whole', async (t)
 })
 
 test('the same, where the chunks are in the log', async (t) => {
-  const { host, port } = await boot(t)
+  const { host, port } = await bootPuppetPort(t)
   const log = new Recorder()
   const agent = await port.host.open({ sessionId: 'early', workspace: join(port.workspaces, 'early') }, log.events)
   const older = host.agent('early')
@@ -128,7 +116,7 @@ test('events that were appended without being published are reported in their pl
 })
 
 test('an event that is published after the history took it is not reported again', async (t) => {
-  const { host, port } = await boot(t)
+  const { host, port } = await bootPuppetPort(t)
   const log = new Recorder()
   const agent = await port.host.open({ sessionId: 'late', workspace: join(port.workspaces, 'late') }, log.events)
   const newer = host.agent('late')
@@ -170,7 +158,7 @@ test('a Tool result that is a message of its own gets its card', async (t) => {
 })
 
 test('sessions resume from a newer persistence, under the preset that was selected last', async (t) => {
-  const { host, port } = await boot(t)
+  const { host, port } = await bootPuppetPort(t)
   const first = await openThread(port, 'thread', 'demo')
   const newer = host.agent('thread')
   newer.append('agent-preset/selected', { agentPreset: 'other' })

@@ -1,35 +1,23 @@
 /** How requests to people come out of the Host: the events of the newer generations, the call that asks, and what is not ours (G18, N8). */
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { createScope, scopeTarget } from '@deepseek-ai/dsh-scope'
 import { UserQuestionError } from '@deepseek-ai/dsh-user-questions'
 import type { PersonOutcome, PersonRequest } from 'dsh-ag-ui/host'
-import { bootPuppetHost } from './support/puppet-host.ts'
+import { bootPuppetPort } from './support/puppet-host.ts'
 import type { PuppetAgent, PuppetHost } from './support/puppet-host.ts'
-import { mountPort, openThread, Recorder } from './support/port.ts'
-import type { MountedPort, Thread } from './support/port.ts'
+import { openThread, Recorder } from './support/port.ts'
+import type { Thread } from './support/port.ts'
 
 const QUESTION = { id: 'q', question: 'Which?', options: [{ label: 'a' }], intent: { kind: 'plan-review', approve: 'a' }, detail: 'plan' }
 const ANSWERED: PersonOutcome = { status: 'answered', answers: [{ id: 'q', selected: ['a'] }] }
 const CANCELLED: PersonOutcome = { status: 'cancelled', message: 'nobody came' }
 
-async function boot(t: TestContext): Promise<{ host: PuppetHost, port: MountedPort }> {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  const host = await bootPuppetHost()
-  t.after(async () => {
-    await host.dispose()
-    rmSync(home, { recursive: true, force: true })
-  })
-  return { host, port: await mountPort({ ctx: host.ctx, home } as never) }
-}
-
 async function open(t: TestContext, outcome: PersonOutcome): Promise<Thread & { host: PuppetHost, newer: PuppetAgent }> {
-  const { host, port } = await boot(t)
+  const { host, port } = await bootPuppetPort(t)
   const thread = await openThread(port, 'thread')
   await Promise.resolve() // the first read of the history lets requests go from the next microtask on
   thread.log.onAsk = () => Promise.resolve(outcome)
@@ -78,7 +66,7 @@ for (const [outcome, native] of [
 }
 
 test('whoever answered before us does not hear of our agents, and hears of all others', async (t) => {
-  const { host, port } = await boot(t)
+  const { host, port } = await bootPuppetPort(t)
   const heard: unknown[] = []
   for (const name of ['approval/request', 'user-questions/request']) {
     host.ctx.on(name as never, (({ agent }: { agent: unknown }) => {
@@ -123,7 +111,7 @@ test('what a body asks is asked by its call, whatever the Host says of it', asyn
 })
 
 test('what is asked before the history was read waits for that', async (t) => {
-  const { host, port } = await boot(t)
+  const { host, port } = await bootPuppetPort(t)
   const log = new Recorder()
   log.onAsk = () => Promise.resolve(ANSWERED)
   const agent = await port.host.open({ sessionId: 'early', workspace: join(port.workspaces, 'early') }, log.events)
@@ -135,7 +123,7 @@ test('what is asked before the history was read waits for that', async (t) => {
 })
 
 test('an agent that goes before or after its history was read leaves nobody waiting', async (t) => {
-  const { host, port } = await boot(t)
+  const { host, port } = await bootPuppetPort(t)
   const log = new Recorder()
   const agent = await port.host.open({ sessionId: 'early', workspace: join(port.workspaces, 'early') }, log.events)
   const newer = host.agent('early')

@@ -3,10 +3,16 @@
  * generations of DSH (host-api §4). The Host that lives by itself in that shape is `newer/host.ts`.
  */
 
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import { Context } from '@deepseek-ai/cordis'
 import { createScope, scopeTarget } from '@deepseek-ai/dsh-scope'
 import SystemPrompt from '@deepseek-ai/dsh-system-prompt'
 import ToolRuntime from '@deepseek-ai/dsh-tools'
+import { mountPort } from './port.ts'
+import type { MountedPort } from './port.ts'
 
 interface Event { readonly type: string, readonly seq: number, readonly time: number, readonly data: unknown }
 interface Message { readonly id: string }
@@ -119,8 +125,18 @@ export interface PuppetHost {
   dispose(): Promise<void>
 }
 
-/** Boots it. */
-export async function bootPuppetHost(): Promise<PuppetHost> {
+/** Boots it with the port mounted on it; both go with the test. */
+export async function bootPuppetPort(t: TestContext): Promise<{ host: PuppetHost, port: MountedPort }> {
+  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
+  const host = await bootPuppetHost()
+  t.after(async () => {
+    await host.dispose()
+    rmSync(home, { recursive: true, force: true })
+  })
+  return { host, port: await mountPort({ ctx: host.ctx, home } as never) }
+}
+
+async function bootPuppetHost(): Promise<PuppetHost> {
   const ctx = new Context()
   const live = new Map<string, PuppetAgent>()
   const stored = new Map<string, { meta: object, log: Event[] }>()
