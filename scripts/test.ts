@@ -34,10 +34,10 @@ const SPECS = '{__test__,bench,packages}/**/*.spec.ts'
 /** What runs on any generation of DSH. */
 const GENERATION_SPECS = '__test__/{browser-tools,gateway/*}.spec.ts'
 /**
- * What is about generation A's own ways: its single place for questions, its presets that are composed anew, its stores and file systems made to fail, uploads
- * over a service that only newer Hosts have, and its log on the disk.
+ * What is about generation A's own ways: its single place for questions, its presets that are composed anew, its stores
+ * and file systems made to fail, uploads over a service that only newer Hosts have, and its log on the disk.
  */
-const OF_GENERATION_A = new Set(['deliverables', 'file-memory', 'file-messages', 'files', 'people-host', 'presets', 'restart-anywhere', 'restart-told', 'state-delta'])
+const OF_GENERATION_A = new Set(['deliverables', 'file-memory', 'file-messages', 'files', 'people-host', 'presets', 'restart-anywhere', 'restart-told'])
 
 const command = (...run: Command['run']): Command => ({ kind: 'command', run })
 const specs = (pattern: string): string[] => globSync(pattern, { cwd: ROOT, exclude: ['**/node_modules'] }).toSorted()

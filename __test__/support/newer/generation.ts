@@ -44,8 +44,8 @@ export function toolResultMessage(
 }
 
 /** The model's own message. */
-export function assistantMessage(content: readonly ContentBlock[], source: { provider: string, model: string }): AnyMessage {
-  return createAssistantMessage({ content: [...content], source }) as unknown as AnyMessage
+export function assistantMessage(content: readonly ContentBlock[], { provider, model }: { provider: string, model: string }): AnyMessage {
+  return createAssistantMessage({ content: [...content], source: { provider, model } }) as unknown as AnyMessage
 }
 
 /** A message in a role and of a producer that only C has. */
