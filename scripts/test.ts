@@ -31,7 +31,7 @@ const ROOT = join(import.meta.dirname, '..')
 const CHECKED = globSync('{__test__,bench,examples,examples/*,scripts,packages/*}/tsconfig.json', { cwd: ROOT }).toSorted()
 const SPECS = '{__test__,bench,packages}/**/*.spec.ts'
 
-/** What runs on any generation of DSH. */
+/** What runs on any generation of DSH: not `gateway/a`, which is about what generation A alone does or lacks. */
 const GENERATION_SPECS = '__test__/{browser-tools,gateway/*}.spec.ts'
 
 const command = (...run: Command['run']): Command => ({ kind: 'command', run })
