@@ -9,7 +9,7 @@ import type { TestContext } from 'node:test'
 import { FsError } from '@deepseek-ai/dsh-fs'
 import { connect, VERSIONS } from '../support/client.ts'
 import {
-  bootGateway, callTools, Gate, history, hostTool, input, original, outline, registerTools, say, transcript, user,
+  bootGateway, callTools, Gate, history, hostTool, input, logOf, original, outline, registerTools, say, transcript, user,
 } from '../support/gateway.ts'
 import type { TestGateway, WireEvent } from '../support/gateway.ts'
 import { get, mountPresent } from '../support/transfers.ts'
@@ -67,7 +67,7 @@ test('a declaration is an activity at its place, in every history, and after a r
     'ACTIVITY_SNAPSHOT', 'result c-1 Presented out.txt\nPresented more.txt', 'card result c-1 generic',
     'TEXT_MESSAGE_START', 'text Here you are.', 'TEXT_MESSAGE_END', 'MESSAGES_SNAPSHOT', 'RUN_FINISHED',
   ])
-  const seq = first.agent().session.events.find(({ type }) => type === 'deliverables/presented' as never)?.seq
+  const seq = logOf(first.agent()).find(({ type }) => type === 'deliverables/presented' as never)?.seq
   const base = `/ag-ui/threads/thread-1/deliverables/${seq}/files`
   const [activity] = activitiesOf(events)
   assert.deepEqual(activity, {

@@ -8,10 +8,11 @@ import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import type { GenerateOptions } from '@deepseek-ai/dsh-llm'
 import { connect, VERSIONS } from '../support/client.ts'
-import { mountFileUploads } from '../support/file-uploads.ts'
-import type { FakeFileUploads } from '../support/file-uploads.ts'
-import { body, bootGateway, browserTool, errorOf, Gate, history, hostTool, input, original, registerTools, say, user } from '../support/gateway.ts'
+import { watchUploads } from '../support/file-uploads.ts'
+import type { WatchedUploads } from '../support/file-uploads.ts'
+import { body, bootGateway, browserTool, errorOf, Gate, history, hostTool, input, logOf, original, registerTools, say, user } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import type { NewerUploads } from '../support/newer/uploads.ts'
 import { png } from '../support/png.ts'
 import { get, partOf, upload } from '../support/transfers.ts'
 import type { FilePart } from '../support/transfers.ts'
@@ -24,9 +25,9 @@ function makeHome(t: TestContext): string {
   return home
 }
 
-async function withUploads(t: TestContext, config: Boot[1] = {}, options: Boot[2] = {}): Promise<{ gateway: TestGateway, uploads: FakeFileUploads }> {
+async function withUploads(t: TestContext, config: Boot[1] = {}, options: Boot[2] = {}): Promise<{ gateway: TestGateway, uploads: WatchedUploads }> {
   const gateway = await bootGateway(t, config, options)
-  return { gateway, uploads: await mountFileUploads(gateway.host.ctx, gateway.host.home) }
+  return { gateway, uploads: await watchUploads(gateway.host) }
 }
 
 const text = (text: string) => ({ type: 'text', text })
@@ -115,7 +116,7 @@ test('a file becomes a file block, and its receipt retires with the message', as
   const content = [one, text('compare'), two]
   gateway.adapter.queue(say('Different.'))
   const events = await gateway.run({ messages: [user('u-0', 'first'), user('u-1', content)] })
-  const sent = gateway.agent().session.events.find(({ type, data }) => type === 'user/message' && (data as { id: string }).id === 'u-1')
+  const sent = logOf(gateway.agent()).find(({ type, data }) => type === 'user/message' && (data as { id: string }).id === 'u-1')
   assert.ok(sent !== undefined)
   const { content: blocks, source } = sent.data as unknown as { content: object[], source: Record<string, string> }
   const attachment = ({ metadata }: FilePart) => ({ attachmentId: `sha256:${metadata.sha256}`, name: 'note.txt', bytes: 3 })
@@ -124,7 +125,7 @@ test('a file becomes a file block, and its receipt retires with the message', as
   ])
   assert.deepEqual(Object.keys(source).toSorted(), ['agUiContent', 'kind', 'rpcId'])
   assert.equal(source['kind'], 'user')
-  assert.equal(uploads.receipts.size, 0)
+  assert.equal(uploads.receiptsOf(gateway.agent()).size, 0)
   assert.deepEqual(history(events).map(({ id }) => id).slice(0, 2), ['u-0', 'u-1'])
   assert.deepEqual(history(events)[1]?.content, content)
   await gateway.host.dispose()
@@ -156,12 +157,13 @@ test('a refused admission leaves the upload staged', async (t) => {
   const messages = [user('u-1', [note])]
   assert.equal((await gateway.refuse(input({ messages, tools: [browserTool('taken')] }))).code, 'FRONTEND_TOOL_NAME_COLLISION')
   const other = await file(gateway, 'y')
-  uploads.receipts.delete([...uploads.receipts.keys()][1] ?? '')
+  const receipts = uploads.receiptsOf(gateway.agent())
+  receipts.delete([...receipts.keys()][1] ?? '')
   assert.deepEqual(await refusal(gateway, [note, other]), [409, 'FILE_NOT_STAGED'])
-  assert.equal(uploads.receipts.size, 1)
+  assert.equal(uploads.receiptsOf(gateway.agent()).size, 1)
   gateway.adapter.queue(say('one'))
   await gateway.run({ messages })
-  assert.equal(uploads.receipts.size, 0)
+  assert.equal(uploads.receiptsOf(gateway.agent()).size, 0)
 })
 
 test('Tools and state are held against the thread as it is after the files were looked at', async (t) => {
@@ -175,7 +177,7 @@ test('Tools and state are held against the thread as it is after the files were 
   const { status, code } = await run.refused()
   assert.deepEqual([status, code], [409, 'FRONTEND_TOOL_NAME_COLLISION'])
   assert.deepEqual(history(await gateway.run()), [])
-  assert.equal(uploads.receipts.size, 1)
+  assert.equal(uploads.receiptsOf(gateway.agent()).size, 1)
 })
 
 /** Makes the Host's look at images wait. */
@@ -221,10 +223,11 @@ test('a client that leaves after admission leaves a message that may be sent aga
 test('an upload that vanishes between admission and delivery fails the run in its stream', async (t) => {
   const { gateway, uploads } = await withUploads(t)
   const note = await file(gateway)
-  const bind = uploads.bindPrompt.bind(uploads)
-  uploads.bindPrompt = (agent, receipts, requestId) => {
-    uploads.receipts.clear()
-    return bind(agent, receipts, requestId)
+  const service = original(gateway.host.ctx.get('fileUploads' as never) as unknown as NewerUploads)
+  const { bindPrompt } = service
+  service.bindPrompt = function (...args) {
+    uploads.receiptsOf(gateway.agent()).clear()
+    return bindPrompt.apply(this, args)
   }
   const failed = await gateway.run({ messages: [user('u-0', 'first'), user('u-1', [note])] })
   assert.equal(errorOf(failed).code, 'FILE_NOT_STAGED')
@@ -239,13 +242,13 @@ test('a delivery that fails otherwise releases the uploads', async (t) => {
   const { gateway, uploads } = await withUploads(t)
   const note = await file(gateway)
   const agent = gateway.agent()
+  const receipts = uploads.receiptsOf(agent)
   const { followup } = agent
   agent.followup = () => { throw new Error('no') }
   const run = await gateway.run({ messages: [user('u-1', [note])] })
   assert.equal(errorOf(run).code, 'AGENT_NOT_AVAILABLE')
   agent.followup = followup
-  const [receipt] = uploads.receipts.values()
-  assert.equal(receipt?.requestId, undefined)
+  assert.deepEqual([...receipts.values()].map(({ requestId }) => requestId), [undefined])
 })
 
 test('what a message may not carry', async (t) => {

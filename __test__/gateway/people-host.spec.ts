@@ -3,52 +3,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import type { Fiber } from '@deepseek-ai/cordis'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import { createUserMessage } from '@deepseek-ai/dsh-llm'
 import { SessionId } from '@deepseek-ai/dsh-session'
 import * as askUser from '@deepseek-ai/dsh-tool-ask-user'
-import ApprovalService, { setApprovalPolicy } from '@deepseek-ai/dsh-user-approval'
-import UserQuestionService from '@deepseek-ai/dsh-user-questions'
-import type { AskUserQuestionAnswer, AskUserQuestionRequest } from '@deepseek-ai/dsh-user-questions'
-import {
-  body, bootGateway, browserTool, callTools, hostTool, input, MODEL, mountPlugin, PROVIDER, registerTools, resultsSeen, say, toolsSeen, user,
-} from '../support/gateway.ts'
+import { setApprovalPolicy } from '@deepseek-ai/dsh-user-approval'
+import { body, bootGateway, callTools, hostTool, MODEL, PROVIDER, registerTools, resultsSeen, say, user } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
+import { foreignAgent, shared } from '../support/answerers.ts'
 import { approve, asking, COLOR, decisions, errorCodes, escalatingTool, guard, interruptOf, interruptsOf, reply, resume, turn } from '../support/people.ts'
 
 const GUARDED = { id: 'c-1', name: 'deploy', args: {} }
 const ASK = asking('c-1', COLOR)
 const RED = 'c-1 {"answers":[{"id":"color","selected":["red"]}]}'
-
-/** What the Host's own interface does: answers whatever it is asked, before the gateway is there. */
-class OtherAnswerer {
-  readonly asked: string[] = []
-  readonly approved: string[] = []
-
-  async mount(gateway: TestGateway): Promise<Fiber> {
-    return await mountPlugin(gateway.host.ctx, ['userQuestions', 'approval'], (plugin) => {
-      plugin.userQuestions.registerProvider({ ask: request => this.#answer(request) })
-      plugin.on('approval/request', (request) => {
-        this.approved.push(request.agent.id)
-        return Promise.resolve('rejected')
-      })
-    })
-  }
-
-  #answer({ agent, questions }: AskUserQuestionRequest): Promise<AskUserQuestionAnswer> {
-    this.asked.push(agent?.id ?? 'nobody')
-    return Promise.resolve({ answers: questions.map(({ id }) => ({ id, selected: [], custom: 'from the Host' })) })
-  }
-}
-
-/** A Host whose own interface answers, as that of the web profile does. */
-async function shared(t: TestContext, config: object = {}): Promise<{ gateway: TestGateway, other: OtherAnswerer }> {
-  const gateway = await bootGateway(t, config)
-  const other = new OtherAnswerer()
-  await other.mount(gateway)
-  return { gateway, other }
-}
 
 /** Runs a turn of an agent that is not the gateway's, or not a root. */
 async function nativeTurn(gateway: TestGateway, agent: Agent): Promise<string[]> {
@@ -57,27 +24,13 @@ async function nativeTurn(gateway: TestGateway, agent: Agent): Promise<string[]>
   return resultsSeen(gateway)
 }
 
-/** An agent of the Host's own, from the preset that can ask. */
-async function foreignAgent(gateway: TestGateway): Promise<Agent> {
-  let made: Agent | undefined
-  await mountPlugin(gateway.host.ctx, ['agents', 'agentPresets'], async (plugin) => {
-    const { agent } = await plugin.agents.create({
-      sessionId: SessionId('foreign'),
-      meta: { agentPreset: 'demo' },
-      agentOptions: { provider: PROVIDER, model: MODEL },
-      setup: async (agentCtx) => { await plugin.agentPresets.mount(agentCtx, 'demo') },
-    })
-    made = agent
-  })
-  assert.ok(made !== undefined)
-  return made
-}
-
 /** An agent that an agent of the gateway owns. It sees what its owner sees. */
 async function childOf(gateway: TestGateway, owner: Agent): Promise<Agent> {
   const { agent } = await owner.ctx.agents.create({
     sessionId: SessionId('child'),
     agentOptions: { provider: PROVIDER, model: MODEL },
+    // C is told whose child it is.
+    ...gateway.host.generation === 'C' ? { parentAgent: owner } : {},
     setup: (agentCtx) => { gateway.host.ctx.agentPresets.composeFrom(agentCtx, owner.ctx) },
   })
   assert.ok(gateway.host.ctx.agents.isOwnedBy(agent.id, owner))
@@ -156,21 +109,6 @@ test('our agents come to us although another answerer was there before', async (
   assert.deepEqual([other.asked, other.approved], [[], []])
 })
 
-test('the Tool over the preset\'s is the same for the model, and no Tool of ours for anybody', async (t) => {
-  const { gateway } = await shared(t, { agentPreset: 'demo' })
-  gateway.adapter.queue(say('hello'))
-  await gateway.run({ messages: [user('u-0', 'hi')] })
-  const tools = gateway.host.ctx.tools
-  const agent = gateway.agent()
-  const ours = tools.get('ask_user_question', agent)
-  const foreign = tools.get('ask_user_question', await foreignAgent(gateway))
-  assert.ok(ours !== undefined && foreign !== undefined && ours !== foreign)
-  assert.deepEqual({ ...ours, execute: foreign.execute }, { ...foreign })
-  assert.deepEqual(toolsSeen(gateway), ['ask_user_question'])
-  const refusal = await gateway.refuse(input({ messages: [user('u-1', 'x')], tools: [browserTool('ask_user_question')] }))
-  assert.equal(refusal.code, 'FRONTEND_TOOL_NAME_COLLISION')
-})
-
 test('bad arguments of the model fail the call, and nobody is asked', async (t) => {
   const { gateway, other } = await shared(t, { agentPreset: 'demo' })
   const bad = [{}, { questions: [] }, { questions: [{ id: 'q' }] }, { questions: [null] }, { questions: 'x' }, 'broken {']
@@ -181,51 +119,6 @@ test('bad arguments of the model fail the call, and nobody is asked', async (t) 
   assert.equal(errorCodes(gateway.agent()).length, bad.length)
   assert.ok(resultsSeen(gateway).every(line => / Error: /.test(line)), resultsSeen(gateway).join('\n'))
   assert.deepEqual(other.asked, [])
-})
-
-test('the Tool over the preset\'s comes and goes with it', async (t) => {
-  const { gateway, other } = await shared(t, { agentPreset: 'bare' })
-  const ctx = gateway.host.ctx
-  gateway.adapter.queue(say('hello'))
-  await gateway.run({ messages: [user('u-0', 'hi')] })
-  const agent = gateway.agent()
-  const tool = () => ctx.tools.get('ask_user_question', agent)
-  assert.equal(tool(), undefined)
-  // Composed anew, which the registry does not tell: in time for the next turn.
-  await ctx.agentPresets.recompose(agent.ctx, 'demo')
-  const [question] = await turn(gateway, [ASK])
-  assert.ok(question !== undefined)
-  gateway.adapter.queue(say('ok'))
-  await resume(gateway, [reply(question, { color: ['red'] })]).end()
-  assert.deepEqual(resultsSeen(gateway), [RED])
-  await ctx.agentPresets.recompose(agent.ctx, 'bare')
-  gateway.adapter.queue(say('ok'))
-  await gateway.run({ messages: [user('u-2', 'again')] })
-  assert.equal(tool(), undefined)
-  assert.deepEqual(toolsSeen(gateway), [])
-  // A Tool that is registered later, for everybody.
-  const global = hostTool('ask_user_question')
-  const fiber = await registerTools(gateway, global)
-  await Promise.resolve()
-  assert.notEqual(tool(), global)
-  assert.equal(tool()?.description, global.description)
-  await fiber.dispose()
-  await Promise.resolve()
-  assert.equal(tool(), undefined)
-  assert.deepEqual(other.asked, [])
-})
-
-test('a browser that had the name first loses it to the Host, and then the Host\'s Tool asks through us', async (t) => {
-  const { gateway } = await shared(t, { agentPreset: 'bare' })
-  const tools = [browserTool('ask_user_question')]
-  gateway.adapter.queue(say('hello'))
-  await gateway.run({ messages: [user('u-0', 'hi')], tools })
-  await gateway.host.ctx.agentPresets.recompose(gateway.agent().ctx, 'demo')
-  // The registry changes, so that everybody looks again.
-  await registerTools(gateway, hostTool('other'))
-  await gateway.run()
-  const [question] = await turn(gateway, [ASK])
-  assert.equal(question?.reason, 'user_question')
 })
 
 test('a Host that asks nobody needs no service, and services may come later and come again', async (t) => {
@@ -240,8 +133,7 @@ test('a Host that asks nobody needs no service, and services may come later and 
   assert.deepEqual(interruptsOf(events), [])
   assert.deepEqual(resultsSeen(gateway), ['c-1 Error: tool "deploy" requires approval (not yet supported)'])
   for (const round of [1, 2]) {
-    const questions = await ctx.plugin(UserQuestionService)
-    const approvals = await ctx.plugin(ApprovalService, { policy: 'ask' })
+    const people = await gateway.host.mountPeople()
     const deploy = { ...GUARDED, id: `d-${round}` }
     const [approval] = await turn(gateway, [deploy], { messages: [user(`u-${round}`, 'go')] })
     assert.ok(approval !== undefined)
@@ -250,19 +142,7 @@ test('a Host that asks nobody needs no service, and services may come later and 
     assert.equal(question.reason, 'user_question')
     await resume(gateway, [reply(question, { color: ['red'] })]).end()
     assert.equal(resultsSeen(gateway).at(-1), RED.replace('c-1', `q-${round}`))
-    await approvals.dispose()
-    await questions.dispose()
+    await people.dispose()
   }
 })
 
-test('the gateway takes the Host\'s place only for agents of its own, and leaves it', async (t) => {
-  const gateway = await bootGateway(t, { agentPreset: 'demo' })
-  const other = new OtherAnswerer()
-  // No agent yet: the place is free for whoever starts after the gateway.
-  const fiber = await other.mount(gateway)
-  await fiber.dispose()
-  await turn(gateway, [ASK])
-  await assert.rejects(other.mount(gateway), { code: 'DUPLICATE_PROVIDER' })
-  await gateway.unload()
-  await other.mount(gateway)
-})

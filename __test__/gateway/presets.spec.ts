@@ -9,7 +9,7 @@ import type { TestContext } from 'node:test'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import AgUi from 'dsh-ag-ui'
 import {
-  after, answer, bootGateway, bootHost, browserTool, callTools, configOf, errorOf, Gate, history, input, logOf, nextEvent, original, said, say, toolsSeen, transcript, user,
+  after, answer, bootGateway, bootHost, browserTool, callTools, configOf, errorOf, Gate, history, input, logOf, nextEvent, original, say, toolsSeen, transcript, user,
 } from '../support/gateway.ts'
 import type { InputFields, TestGateway } from '../support/gateway.ts'
 
@@ -274,21 +274,6 @@ test('a turn that the Host begins first locks the preset', async (t) => {
   gate.open()
   const { status, code } = await run.refused()
   assert.deepEqual([status, code], [409, 'PRESET_LOCKED'])
-})
-
-test('a turn that the Host begins while a preset is selected waits for it, and the run for that turn', async (t) => {
-  const gateway = await boot(t, { agentPreset: 'alpha' })
-  const gate = holdSelection(gateway)
-  const run = gateway.post(input(choose('beta', says('u-1'))))
-  await gate.reached
-  const agent = gateway.agent()
-  gateway.adapter.queue(say('of the Host'), say('of the run'))
-  agent.followup(own)
-  gate.open()
-  assert.equal(said(await run.end()), 'of the run')
-  const types = logOf(agent).map(({ type }) => type).filter(type => type === 'turn/start' || type === 'agent-preset/selected')
-  assert.deepEqual(types, ['agent-preset/selected', 'turn/start', 'turn/start'])
-  assert.deepEqual(toolsSeen(gateway), ['of_beta'])
 })
 
 for (const [name, config] of [

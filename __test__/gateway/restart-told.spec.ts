@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import {
-  body, bootGateway, browserTool, callTools, errorOf, Gate, input, outline, registerTools, hostTool, said, say, user,
+  body, bootGateway, browserTool, callTools, errorOf, Gate, input, logOf, outline, registerTools, hostTool, said, say, user,
 } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { mountPort, openThread, run } from '../support/port.ts'
@@ -141,8 +141,8 @@ test('an interruption is told when the note is on the disk', async (t) => {
   await gate.reached
   await read.next('MESSAGES_SNAPSHOT')
   assert.deepEqual(outline(read.events), ['RUN_STARTED', 'MESSAGES_SNAPSHOT'])
-  assert.deepEqual(gateway.agent().session.events.slice(-2).map(({ type }) => type), ['agent/inbox/spliced', 'agent/inbox/spliced'])
-  assert.equal(gateway.agent().inbox.hasPending, false)
+  assert.deepEqual(logOf(gateway.agent()).slice(-2).map(({ type }) => type), ['agent/inbox/spliced', 'agent/inbox/spliced'])
+  assert.deepEqual([...gateway.agent().inbox.nextTurn, ...gateway.agent().inbox.nextStep], [])
   gate.open()
   assert.equal(errorOf(await read.end()).code, 'THREAD_INTERRUPTED')
 })

@@ -17,6 +17,7 @@ import {
 } from '../support/gateway.ts'
 import type { HostGeneration, ScriptEntry, TestGateway, WireEvent } from '../support/gateway.ts'
 import { Driver } from './driver.ts'
+import { features } from './features.ts'
 
 const PICK = [browserTool('pick')]
 const LOOK = hostTool('look', {
@@ -53,6 +54,7 @@ const streamed = (events: readonly WireEvent[], type: string, key: 'messageId' |
 /** Registers the suite for one generation. */
 export function conformance(generation: HostGeneration): void {
   const driver = new Driver(generation)
+  features(driver)
 
   for (const version of VERSIONS) {
     test(`${generation}: client ${version} talks; ids of the stream are ids of the history; the Host's own words stay out`, async (t) => {

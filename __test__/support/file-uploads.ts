@@ -1,8 +1,9 @@
 /**
- * A fake of what generation B adds for files: `ctx.fileUploads`, and `readFileStream` of `ctx.attachments`. No package
- * that has them can be installed here, so they are written from host-api §3.12 and mounted as services on the real
- * Host. Bytes go to disk as they come; receipts live in memory, belong to one live root agent, and retire when a
- * message with `{kind: 'user', rpcId}` is logged.
+ * A Host that holds files of any type, and what tests see of it: `ctx.fileUploads`, and `readFileStream` of
+ * `ctx.attachments`. The Hosts of generations B and C have them. The real Host of generation A has neither, and no
+ * package that has them can be installed here, so it gets a fake, written from host-api §3.12. Bytes go to disk as they
+ * come; receipts live in memory, belong to one live root agent, and retire when a message with `{kind: 'user', rpcId}`
+ * is logged.
  */
 
 import { createHash, randomUUID } from 'node:crypto'
@@ -12,6 +13,9 @@ import { join } from 'node:path'
 import type { Context } from '@deepseek-ai/cordis'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import { original } from './gateway.ts'
+import type { TestHost } from './gateway.ts'
+import type { NewerAttachments } from './newer/attachments.ts'
+import type { NewerUploads } from './newer/uploads.ts'
 
 /** Points to a stored file. */
 export interface FileAttachmentRef {
@@ -34,17 +38,25 @@ class RemoteError extends Error {
 }
 
 interface Receipt {
-  readonly agent: Agent
   readonly file: FileAttachmentRef
   /** The prompt that it is bound to. */
   requestId?: string
 }
 
-/** The fake. Its hooks let a test look in. */
-export class FakeFileUploads {
+/** What a test sees of a Host's uploads. */
+export interface WatchedUploads {
   /** Called at every piece that is stored or read. */
-  onChunk: () => void | Promise<void> = () => {}
-  readonly receipts = new Map<string, Receipt>()
+  onChunk: () => void | Promise<void>
+  /** Where files are kept. */
+  readonly root: string
+  /** What an agent has staged, by receipt. Deleting an entry takes the upload away. */
+  receiptsOf(agent: Agent): Map<string, { readonly requestId?: string }>
+}
+
+/** The fake for generation A. */
+class FakeFileUploads implements WatchedUploads {
+  onChunk: WatchedUploads['onChunk'] = () => {}
+  readonly #receipts = new WeakMap<Agent, Map<string, Receipt>>()
   readonly #ctx: Context
   readonly #root: string
 
@@ -54,9 +66,14 @@ export class FakeFileUploads {
     mkdirSync(this.#root, { recursive: true })
   }
 
-  /** Where files are kept. */
   get root(): string {
     return this.#root
+  }
+
+  receiptsOf(agent: Agent): Map<string, Receipt> {
+    const receipts = this.#receipts.get(agent) ?? new Map<string, Receipt>()
+    this.#receipts.set(agent, receipts)
+    return receipts
   }
 
   async uploadStream({ sessionId, data, signal, name = 'file' }: {
@@ -89,18 +106,18 @@ export class FakeFileUploads {
     renameSync(temporary, join(this.#root, digest))
     const file = Object.freeze({ attachmentId: `sha256:${digest}`, name, bytes })
     const receiptId = randomUUID()
-    this.receipts.set(receiptId, { agent, file })
+    this.receiptsOf(agent).set(receiptId, { file })
     return { receiptId, file }
   }
 
   resolve(agent: Agent, receiptId: string): FileAttachmentRef | undefined {
-    const receipt = this.receipts.get(receiptId)
-    return receipt?.agent === agent && receipt.requestId === undefined ? receipt.file : undefined
+    const receipt = this.receiptsOf(agent).get(receiptId)
+    return receipt?.requestId === undefined ? receipt?.file : undefined
   }
 
   bindPrompt(agent: Agent, receiptIds: readonly string[], requestId: string): Disposable & { commit(): void } {
-    const receipts = receiptIds.map(id => this.receipts.get(id))
-    if (receipts.some(receipt => receipt?.agent !== agent || receipt.requestId !== undefined)) {
+    const receipts = receiptIds.map(id => this.receiptsOf(agent).get(id))
+    if (receipts.some(receipt => receipt === undefined || receipt.requestId !== undefined)) {
       throw new RemoteError('session/attachment-invalid', 'FILE_NOT_STAGED')
     }
     for (const receipt of receipts) if (receipt !== undefined) receipt.requestId = requestId
@@ -115,9 +132,8 @@ export class FakeFileUploads {
   }
 
   retirePrompt(agent: Agent, requestId: string): void {
-    for (const [id, receipt] of this.receipts) {
-      if (receipt.agent === agent && receipt.requestId === requestId) this.receipts.delete(id)
-    }
+    const receipts = this.receiptsOf(agent)
+    for (const [id, receipt] of receipts) if (receipt.requestId === requestId) receipts.delete(id)
   }
 
   /** `ctx.attachments.readFileStream`. */
@@ -131,8 +147,12 @@ export class FakeFileUploads {
   }
 }
 
-/** Mounts the fake on a Host of generation A. */
-export async function mountFileUploads(ctx: Context, home: string): Promise<FakeFileUploads> {
+/** Makes a Host hold files of any type where it does not yet, and lets the test look in. */
+export async function watchUploads(host: TestHost): Promise<WatchedUploads> {
+  return host.generation === 'A' ? await mountFake(host) : watchOwn(host)
+}
+
+async function mountFake({ ctx, home }: TestHost): Promise<WatchedUploads> {
   const uploads = new FakeFileUploads(ctx, home)
   await ctx.plugin({ name: 'fake-file-uploads', apply: (plugin: Context) => { plugin.provide('fileUploads' as never, uploads as never) } })
   Object.assign(original(ctx.attachments), {
@@ -144,5 +164,30 @@ export async function mountFileUploads(ctx: Context, home: string): Promise<Fake
     const agent = ctx.agents.get(session.id)
     if (source.kind === 'user' && source.rpcId !== undefined && agent !== undefined) uploads.retirePrompt(agent, source.rpcId)
   })
+  return uploads
+}
+
+/** The Host's own, of generations B and C. */
+function watchOwn({ ctx }: TestHost): WatchedUploads {
+  const store = original(ctx.attachments) as unknown as NewerAttachments
+  const service = original(ctx.get('fileUploads' as never) as unknown as NewerUploads)
+  const uploads: WatchedUploads = {
+    onChunk: () => {},
+    root: store.filesRoot,
+    receiptsOf: agent => service.stagedBy(agent as never),
+  }
+  const watched = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      await uploads.onChunk()
+      yield chunk
+    }
+  }
+  const { saveFileStream, readFileStream } = store
+  store.saveFileStream = function ({ data, ...input }) {
+    return saveFileStream.call(this, { ...input, data: watched(data) })
+  }
+  store.readFileStream = function (...args) {
+    return watched(readFileStream.apply(this, args))
+  }
   return uploads
 }

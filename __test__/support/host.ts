@@ -77,6 +77,8 @@ export interface TestHost {
   readonly attachments: Fiber
   /** The plugin that serves HTTP. */
   readonly webServer: Fiber
+  /** Mounts the services that ask people, on a Host that was booted without. */
+  mountPeople(): Promise<Fiber>
   /** Where its web server listens, without a trailing slash. */
   readonly url: string
   /** Stops the Host and removes the home that {@link bootHost} made. Idempotent. */
@@ -143,10 +145,11 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
     } as never)
   }
   const loop = await ctx.plugin(AgentLoop, { agents: [] } as never)
-  if (options.people !== 'none') {
-    await ctx.plugin(UserQuestionService)
-    await ctx.plugin(ApprovalService, { policy: 'ask' })
-  }
+  const mountPeople = (): Promise<Fiber> => mountPlugin(ctx, [], async (people) => {
+    await people.plugin(UserQuestionService)
+    await people.plugin(ApprovalService, { policy: 'ask' })
+  })
+  if (options.people !== 'none') await mountPeople()
   const attachments = await ctx.plugin(LocalAttachmentStore, { dshHome: home } as never)
   const fs = await ctx.plugin(LocalFileSystem, { cwd: home } as never)
   if (presets !== 'none') {
@@ -168,6 +171,7 @@ export async function bootHost(options: BootOptions = {}): Promise<TestHost> {
     fs,
     attachments,
     webServer,
+    mountPeople,
     url: `http://127.0.0.1:${ctx.webServer.port}`,
     dispose: () => disposed ??= (async () => {
       await ctx.fiber.dispose()

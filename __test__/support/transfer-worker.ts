@@ -4,7 +4,7 @@
  */
 
 import AgUi from 'dsh-ag-ui'
-import { mountFileUploads } from './file-uploads.ts'
+import { watchUploads } from './file-uploads.ts'
 import { configOf } from './gateway.ts'
 import { bootHost } from './host.ts'
 
@@ -15,7 +15,7 @@ export type Report =
 
 const host = await bootHost()
 await host.ctx.plugin(AgUi, configOf(host) as never)
-const uploads = await mountFileUploads(host.ctx, host.home)
+const uploads = await watchUploads(host)
 
 let [before, most, pieces] = [0, 0, 0]
 uploads.onChunk = () => {

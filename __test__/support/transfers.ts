@@ -10,7 +10,7 @@ import type { Session } from '@deepseek-ai/dsh-session'
 import SessionProjectionRegistry from '@deepseek-ai/dsh-session-projection'
 import * as present from '@deepseek-ai/dsh-tool-present'
 import { original, SECRET } from './gateway.ts'
-import type { TestGateway } from './gateway.ts'
+import type { TestGateway, TestHost } from './gateway.ts'
 
 /** A whole answer. */
 export interface Answer {
@@ -122,11 +122,15 @@ export async function partOf(begun: Transfer): Promise<FilePart> {
 }
 
 /**
- * Mounts the real `present` Tool of generation B on the Host: its projection is computed from the log here, and its
- * event becomes a known one (host-api §3.14).
+ * Mounts the real `present` Tool of generation B on the Host. The Host of generation A gets what the Tool builds on: its
+ * projection is computed from the log here, and its event becomes a known one (host-api §3.14).
  */
-export async function mountPresent(gateway: TestGateway): Promise<void> {
-  const { ctx } = gateway.host
+export async function mountPresent({ host }: TestGateway): Promise<void> {
+  if (host.generation === 'A') await prepareForPresent(host)
+  await host.ctx.plugin(present, { maxFiles: 8 })
+}
+
+async function prepareForPresent({ ctx }: TestHost): Promise<void> {
   ;(KNOWN_SESSION_EVENT_TYPES as Set<string>).add('deliverables/presented')
   await ctx.plugin(SessionProjectionRegistry)
   const projections = original((ctx as unknown as { sessionProjections: object }).sessionProjections)
@@ -141,5 +145,4 @@ export async function mountPresent(gateway: TestGateway): Promise<void> {
       return { openTurnStartSeq: open, lastTurn: last }
     },
   })
-  await ctx.plugin(present, { maxFiles: 8 })
 }

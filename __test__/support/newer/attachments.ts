@@ -90,7 +90,8 @@ export class NewerAttachments extends LocalAttachmentStore {
     return error instanceof AttachmentError
   }
 
-  private get filesRoot(): string {
+  /** Where files are kept. */
+  get filesRoot(): string {
     return join(this.root, 'files')
   }
 }

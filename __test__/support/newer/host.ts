@@ -24,6 +24,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Context } from '@deepseek-ai/cordis'
+import type { Fiber } from '@deepseek-ai/cordis'
 import Include from '@deepseek-ai/cordis-plugin-include'
 import Loader from '@deepseek-ai/cordis-plugin-loader'
 import AgentRegistry from '@deepseek-ai/dsh-agent'
@@ -80,10 +81,11 @@ export async function bootNewerHost(generation: Generation, options: BootOptions
   await ctx.plugin(NewerProjections)
   if (options.persistence !== 'none') await ctx.plugin(NewerPersistence, sessions)
   const loop = await ctx.plugin(NewerLoop, generation)
-  if (options.people !== 'none') {
-    await ctx.plugin(NewerQuestions)
-    await ctx.plugin(NewerApproval, 'ask' as const)
-  }
+  const mountPeople = (): Promise<Fiber> => mountPlugin(ctx, [], async (people) => {
+    await people.plugin(NewerQuestions)
+    await people.plugin(NewerApproval, 'ask' as const)
+  })
+  if (options.people !== 'none') await mountPeople()
   const attachments = await ctx.plugin(NewerAttachments, { dshHome: home } as never)
   await ctx.plugin(NewerUploads)
   const fs = await ctx.plugin(LocalFileSystem, { cwd: home } as never)
@@ -106,6 +108,7 @@ export async function bootNewerHost(generation: Generation, options: BootOptions
     fs,
     attachments,
     webServer,
+    mountPeople,
     url: `http://127.0.0.1:${ctx.webServer.port}`,
     dispose: () => disposed ??= (async () => {
       await ctx.fiber.dispose()

@@ -18,7 +18,8 @@ export interface UploadValue {
   readonly file: FileRef
 }
 
-interface Staged {
+/** A file that is staged. */
+export interface Staged {
   readonly file: FileRef
   /** The prompt that names the file. */
   requestId?: string
@@ -106,6 +107,11 @@ export class NewerUploads extends Service {
         }
       },
     }
+  }
+
+  /** What an agent has staged, by receipt: for tests to look in. */
+  stagedBy({ session }: NewerAgent): Map<string, Staged> {
+    return this.staged.get(session) ?? new Map()
   }
 
   /** Lets go of what a message that left the queue named. */
