@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::a2ui::NewAction;
-use super::answers::give_up;
+use super::answers::{NewResult, pass_over};
 use super::asking::take_answers;
 use super::content::NewContent;
 use super::effect::{ContentBlock, Effect, HostMessage, MessageSource};
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
-use super::plan::{NewResult, NewUser, Plan, WorkPlan, plan};
+use super::plan::{NewUser, Plan, WorkPlan, plan};
 use super::repeat::Named;
 use super::request::Request;
 use super::resume;
@@ -250,7 +250,7 @@ impl Gateway {
         };
         thread.state.apply(plan.baseline);
         let mut answers = accept_results(&mut thread.seen, plan.messages.results);
-        answers.extend(plan.passed_over.iter().map(|call| give_up(call)));
+        answers.extend(plan.passed_over.into_iter().map(pass_over));
         let mut messages = accept_users(&mut thread.seen, plan.messages.users);
         if let Some(NewAction { action, digest }) = plan.messages.action {
             thread.seen.accept(&action.id, digest, String::new());
@@ -340,6 +340,7 @@ impl Gateway {
             thread_id: &thread.key.thread_id,
             run_id: &run.run_id,
             parent_run_id: request.input.parent_run_id.as_deref(),
+            protocol_version: run.peer.protocol_version(),
         });
         if let Some(state) = thread.state.value() {
             run.record.event(&Event::StateSnapshot {
