@@ -68,15 +68,23 @@ export declare class NativeGateway {
    */
   constructor(config: string)
   /** The calls that happen once per delta, as plain functions. */
-  hotPath(): { text(thread: number, delta: string): number, toolCall(thread: number, callId: string, name: string | undefined, delta: string): number }
+  hotPath(): { text(thread: number, delta: string): number, reasoning(thread: number, delta: string): number, toolCall(thread: number, callId: string, name: string | undefined, delta: string): number }
   /** Checks the head of a request, before its body is read. */
   checkHead(head: RequestHead): HeadVerdict
   /** Largest body, in bytes. */
   get maxRequestBytes(): number
   /** The answer to a body that is larger. */
   tooLarge(): HttpError
-  /** A request has arrived whole. `tenant` and `user` are those of `checkHead`. */
-  request(tenant: string, user: string, body: Uint8Array): RequestVerdict
+  /**
+   * A request has arrived whole. `tenant` and `user` are those of `checkHead`; `lastEventId` is the header of a
+   * client that repeats a request of which it has a part of the answer.
+   */
+  request(tenant: string, user: string, body: Uint8Array, lastEventId?: string | undefined | null): RequestVerdict
+  /**
+   * A client goes on reading a run of its thread, from behind the frame that `lastEventId` names or from the start.
+   * `tenant`, `user`, `threadId` and `runId` are those of `checkHead`.
+   */
+  reconnect(tenant: string, user: string, threadId: string, runId: string, lastEventId?: string | undefined | null): RequestVerdict
   /** The client of a response left before its end. */
   disconnect(reader: number): number
   /** The socket of a response has drained. */
@@ -113,7 +121,7 @@ export declare class NativeGateway {
   gone(thread: number): number
   /** The log of a thread has a new record. */
   record(thread: number, json: string): number
-  /** A model attempt begins. */
+  /** A model attempt begins. One more bit of the answer: 16 = the run that shows the attempt wants its reasoning. */
   attemptStart(thread: number, turn: number, step: number): number
   /** The block that was open is complete. */
   blockEnd(thread: number): number
@@ -517,7 +525,7 @@ export interface HeadVerdict {
   /** The `allow` header of that answer, where it needs one. */
   allow?: string
   /** The resource: `run` takes a body for `request`; the others have the member of their name. */
-  route?: 'run' | 'upload' | 'file' | 'deliverable'
+  route?: 'run' | 'upload' | 'file' | 'deliverable' | 'reconnect'
   /** The tenant that the trusted header names. */
   tenant?: string
   /** The user that the trusted header names. */
@@ -528,6 +536,8 @@ export interface HeadVerdict {
   file?: FileRequest
   /** The declared file that is asked for. */
   deliverable?: DeliverableRequest
+  /** The run that is gone on with. */
+  reconnect?: RunToContinue
 }
 
 /** A file that the Host has stored. */
@@ -644,6 +654,14 @@ export interface RequestVerdict {
 
 /** `text` with every control and bidirectional override character as a visible escape. */
 export declare function revealPresentationText(text: string, shownAs: PresentationTextClass): string
+
+/** A run that a client goes on reading. */
+export interface RunToContinue {
+  /** Its thread. */
+  threadId: string
+  /** The run. */
+  runId: string
+}
 
 /**
  * What happens to a Tool's schema outside the subset that DSH enforces: `strict` refuses it, `normalize` rewrites it

@@ -110,8 +110,12 @@ describe('DshHttpAgent (G24)', () => {
   })
 
   it('needs nothing but the official client', () => {
-    const source = readFileSync(new URL(import.meta.resolve('dsh-ag-ui/client')), 'utf8')
-    assert.deepEqual([...source.matchAll(/\bfrom ['"](.+?)['"]|\bimport\(['"](.+?)['"]/gu)].map(([, name]) => name), ['@ag-ui/client'])
-    assert.doesNotMatch(source, /\b(?:process|Buffer|require)\b/u)
+    const imports = (url: URL): string[] => {
+      const source = readFileSync(url, 'utf8')
+      assert.doesNotMatch(source, /\b(?:process|Buffer|require)\b/u)
+      const names = [...source.matchAll(/\bfrom ['"](.+?)['"]|\bimport\(['"](.+?)['"]/gu)].map(([, name = '']) => name)
+      return names.flatMap(name => name.startsWith('.') ? imports(new URL(name, url)) : [name])
+    }
+    assert.deepEqual(imports(new URL(import.meta.resolve('dsh-ag-ui/client'))), ['@ag-ui/client'])
   })
 })

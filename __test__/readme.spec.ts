@@ -152,6 +152,23 @@ test('the BFF passes files on, both ways and unchanged', async (t) => {
   }
 })
 
+test('the BFF lets a browser go on with a run, and passes nothing else on', async (t) => {
+  const host = await gateway(t)
+  host.adapter.queue(say('Hello Ada'))
+  const whole = await (await forwardRun(browserRequest(), ADA)).text()
+  const cut = whole.indexOf('\n\n', whole.indexOf('TEXT_MESSAGE_CONTENT')) + 2
+  const id = [...whole.slice(0, cut).matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? assert.fail('no event came')
+  const run = 'http://app/api/agent/threads/t1/runs/r1'
+  const rest = await forwardRun(new Request(run, { headers: { 'last-event-id': id } }), ADA)
+  assert.equal(rest.headers.get('content-type'), 'text/event-stream')
+  const text = (frames: string): string => [...frames.matchAll(/"delta":"(.*)"/g)].map(([, delta]) => delta).join('')
+  assert.equal(text(whole.slice(0, cut) + await rest.text()), text(whole))
+  assert.equal((await forwardRun(new Request(run), { ...ADA, userId: 'eve' })).status, 404)
+  for (const other of ['/threads/t1/files', '/../metrics', '/threads/t1/runs/r1/x', '/x']) {
+    assert.equal((await forwardRun(new Request(`http://app/api/agent${other}`), ADA)).status, 404, other)
+  }
+})
+
 test('a browser that leaves the BFF ends the turn', async (t) => {
   const host = await gateway(t)
   host.adapter.queue('hang')

@@ -10,10 +10,15 @@ interface User {
   readonly userId: string
 }
 
-/** Forwards one run. */
+/** Where the application serves runs. A run that broke off is read on from `<ROUTE>/threads/<thread>/runs/<run>`. */
+const ROUTE = '/api/agent'
+
+/** Forwards one run, or what is left of one. */
 export async function forwardRun(request: Request, user: User): Promise<Response> {
-  const body = await request.arrayBuffer() // unchanged
-  return await forward('', user, { method: 'POST', body, signal: request.signal }, request.headers)
+  const rest = new URL(request.url).pathname.slice(ROUTE.length)
+  if (!/^(?:\/threads\/[^/]+\/runs\/[^/]+)?$/.test(rest)) return new Response(null, { status: 404 })
+  const body = request.method === 'POST' ? await request.arrayBuffer() : null // unchanged
+  return await forward(rest, user, { method: request.method, body, signal: request.signal }, request.headers)
 }
 
 /** Forwards an upload, or a download by a URL of the gateway: `rest` is what stands behind the route base, with its query. */
@@ -26,14 +31,14 @@ export async function forwardFile(request: Request, rest: string, user: User): P
 async function forward(rest: string, user: User, init: RequestInit, sent = new Headers()): Promise<Response> {
   const base = process.env['DSH_AG_UI_URL'] ?? 'http://127.0.0.1:3080/ag-ui'
   const url = new URL(`${base}${rest}`)
-  // The gateway's own files, and nothing else of its Host.
+  // The gateway's own threads, and nothing else of its Host.
   if (rest !== '' && !url.pathname.startsWith(`${new URL(base).pathname}/threads/`)) return new Response(null, { status: 404 })
   // Only these: nothing that the browser sent can pass for credentials or identity.
-  const headers = pick(sent, ['content-type', 'content-length', 'x-file-name'])
+  const headers = pick(sent, ['content-type', 'content-length', 'x-file-name', 'last-event-id'])
   headers.set('authorization', `Bearer ${process.env['DSH_AG_UI_SHARED_SECRET']}`)
   headers.set('x-dsh-tenant-id', user.tenantId)
   headers.set('x-dsh-user-id', user.userId)
-  // The browser leaves: so do we, and the gateway cancels the turn, or the transfer.
+  // The browser leaves: so do we, and the gateway cancels the turn (after its grace, if it has one) or the transfer.
   const upstream = await fetch(url, { ...init, headers })
   const answered = ['content-type', 'content-length', 'content-disposition', 'cache-control', 'x-accel-buffering', 'x-content-type-options']
   return new Response(upstream.body, { status: upstream.status, headers: pick(upstream.headers, answered) }) // streamed

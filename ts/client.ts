@@ -5,10 +5,24 @@
  */
 
 import { HttpAgent } from '@ag-ui/client'
-import type { Message, RunAgentInput } from '@ag-ui/client'
+import type { HttpAgentConfig, Message, RunAgentInput } from '@ag-ui/client'
+import { reconnectingFetch } from './client/reconnect.ts'
+import type { ReconnectOptions } from './client/reconnect.ts'
+
+export { reconnectingFetch } from './client/reconnect.ts'
+export type { AgentFetch, ReconnectOptions, RunName } from './client/reconnect.ts'
 
 /** The call with which the A2UI middleware reports what the user did on a surface. */
 const A2UI_EVENT = 'log_a2ui_event'
+
+/** What a {@link DshHttpAgent} is made from. */
+export interface DshHttpAgentConfig extends HttpAgentConfig {
+  /**
+   * Lets a run go on when its stream breaks; `{}` for the defaults. Without it such a run fails, as with `HttpAgent`. It is
+   * worth little where the gateway's `reconnectGraceMs` is 0: then the rest of a run is the error that ended it.
+   */
+  readonly reconnect?: ReconnectOptions
+}
 
 /**
  * An `HttpAgent` that sends the gateway what it needs and keeps everything else to itself.
@@ -22,6 +36,12 @@ const A2UI_EVENT = 'log_a2ui_event'
  * accepted it. Requests therefore grow with the user's messages; the gateway's limits apply.
  */
 export class DshHttpAgent extends HttpAgent {
+  constructor({ reconnect, ...config }: DshHttpAgentConfig) {
+    // The global function is looked up at each call, as `HttpAgent` does: pages replace it.
+    const { fetch: own = (url: string, init: RequestInit) => fetch(url, init) } = config
+    super(reconnect === undefined ? config : { ...config, fetch: reconnectingFetch(own, reconnect) })
+  }
+
   protected override requestInit(input: RunAgentInput): RequestInit {
     return super.requestInit({ ...input, messages: messagesToSend(input.messages) })
   }

@@ -27,6 +27,7 @@ export interface ClientRun {
   readonly tools?: readonly object[]
   readonly context?: readonly { readonly description: string, readonly value: string }[]
   readonly resume?: readonly object[]
+  readonly forwardedProps?: unknown
 }
 
 /** What a person does about an interrupt. */

@@ -77,6 +77,11 @@ export class Exchange {
     return this.frames.events
   }
 
+  /** The status of the answer, once it has begun. */
+  get status(): Promise<number> {
+    return this.#response.then(({ statusCode }) => statusCode ?? 0)
+  }
+
   /** Waits for the first event that matches, of those that came and those that come. */
   async next(matches: string | ((event: WireEvent) => boolean)): Promise<WireEvent> {
     const test = typeof matches === 'string' ? (event: WireEvent) => event.type === matches : matches

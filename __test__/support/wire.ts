@@ -65,6 +65,8 @@ const TERMINALS = ['RUN_FINISHED', 'RUN_ERROR']
 /** Reads frames from text as it comes, and holds each against the framing that the gateway promises. */
 export class FrameReader {
   readonly events: WireEvent[] = []
+  /** The frames of {@link events}, as they came. */
+  readonly frames: string[] = []
   /** Comment frames so far. */
   comments = 0
   #rest = ''
@@ -102,6 +104,7 @@ export class FrameReader {
     const event = JSON.parse(match[3] ?? '') as WireEvent
     EventSchemas.parse(event)
     this.events.push(event)
+    this.frames.push(`${frame}\n\n`)
   }
 }
 
@@ -110,7 +113,7 @@ export function compact(events: readonly WireEvent[]): WireEvent[] {
   const merged: WireEvent[] = []
   for (const event of events) {
     const last = merged.at(-1)
-    const joins = event.delta !== undefined && last?.delta !== undefined && last.type === event.type
+    const joins = typeof event.delta === 'string' && last?.delta !== undefined && last.type === event.type
       && last.messageId === event.messageId && last.toolCallId === event.toolCallId
     if (joins) merged[merged.length - 1] = { ...event, delta: `${last.delta}${event.delta}` }
     else merged.push(event)

@@ -7,6 +7,7 @@
 //! - [`schema`]: the official schemas, used to explain what is wrong with a request or an event
 //! - [`check`]: the official client's rules about the order of events
 //! - [`issue`], [`json`], [`surrogate`]: paths of issues, encoded JSON text, and unpaired surrogates
+//! - `json_patch`: the difference between two states
 //! - `read`: the borrowing reader under the request types
 #![allow(clippy::module_name_repetitions)]
 
@@ -16,6 +17,7 @@ pub mod event;
 pub mod event_type;
 pub mod issue;
 pub mod json;
+pub(crate) mod json_patch;
 pub mod message;
 mod read;
 pub mod request;

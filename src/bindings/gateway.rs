@@ -12,9 +12,9 @@ use super::files::{DeliverableRequest, FileRequest, UploadRequest};
 use super::hot;
 use crate::agui::surrogate::replace_lone_surrogates;
 use crate::gateway::{
-    AgentStatus, AskDecision, BodyChange, CallDecision, CallHead, Code, Config, Gateway,
-    GatewayError, Head, ReaderId, Request, ResponseHead, Rest, Route, Secret, ThreadId, Token,
-    ToolSync, Verdict, check_head,
+    AgentStatus, AskDecision, BodyChange, CallDecision, CallHead, Code, Config, EventId, Gateway,
+    GatewayError, Head, Principal, ReaderId, Request, ResponseHead, Rest, Route, RunName, Secret,
+    ThreadId, Token, ToolSync, Verdict, check_head,
 };
 
 /// What the driver has to do after a call, as bits.
@@ -25,6 +25,8 @@ impl Todo {
     const READERS: u32 = 2;
     const DRIVE: u32 = 4;
     const TIMER: u32 = 8;
+    /// Of `attempt_start` only.
+    const REASONING: u32 = 16;
 }
 
 /// The machine and what stands beside it.
@@ -73,6 +75,22 @@ impl State {
             | bit(self.gateway.wants_drive(), Todo::DRIVE)
             | bit(earlier, Todo::TIMER)
     }
+
+    fn verdict(&self, handled: std::result::Result<ReaderId, GatewayError>) -> RequestVerdict {
+        let todo = self.todo();
+        match handled {
+            Ok(reader) => RequestVerdict {
+                error: None,
+                reader: Some(reader.0),
+                todo,
+            },
+            Err(error) => RequestVerdict {
+                error: Some((&error).into()),
+                reader: None,
+                todo,
+            },
+        }
+    }
 }
 
 /// An HTTP answer that is decided without a stream.
@@ -102,7 +120,7 @@ pub struct HeadVerdict {
     /// The `allow` header of that answer, where it needs one.
     pub allow: Option<String>,
     /// The resource: `run` takes a body for `request`; the others have the member of their name.
-    #[napi(ts_type = "'run' | 'upload' | 'file' | 'deliverable'")]
+    #[napi(ts_type = "'run' | 'upload' | 'file' | 'deliverable' | 'reconnect'")]
     pub route: Option<String>,
     /// The tenant that the trusted header names.
     pub tenant: Option<String>,
@@ -114,6 +132,26 @@ pub struct HeadVerdict {
     pub file: Option<FileRequest>,
     /// The declared file that is asked for.
     pub deliverable: Option<DeliverableRequest>,
+    /// The run that is gone on with.
+    pub reconnect: Option<RunToContinue>,
+}
+
+/// A run that a client goes on reading.
+#[napi(object)]
+pub struct RunToContinue {
+    /// Its thread.
+    pub thread_id: String,
+    /// The run.
+    pub run_id: String,
+}
+
+impl From<RunName> for RunToContinue {
+    fn from(name: RunName) -> Self {
+        Self {
+            thread_id: name.thread_id,
+            run_id: name.run_id,
+        }
+    }
 }
 
 /// What becomes of a request: either `error`, or the handle of its response.
@@ -186,7 +224,7 @@ impl NativeGateway {
     /// The calls that happen once per delta, as plain functions.
     #[napi(
         catch_unwind,
-        ts_return_type = "{ text(thread: number, delta: string): number, toolCall(thread: number, callId: string, name: string | undefined, delta: string): number }"
+        ts_return_type = "{ text(thread: number, delta: string): number, reasoning(thread: number, delta: string): number, toolCall(thread: number, callId: string, name: string | undefined, delta: string): number }"
     )]
     pub fn hot_path<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
         hot::functions(env, &self.shared)
@@ -231,6 +269,10 @@ impl NativeGateway {
                         verdict.deliverable = Some(deliverable.into());
                         "deliverable"
                     }
+                    Route::Reconnect(run) => {
+                        verdict.reconnect = Some(run.into());
+                        "reconnect"
+                    }
                 };
                 verdict.route = Some(name.into());
                 verdict
@@ -255,10 +297,17 @@ impl NativeGateway {
         (&Request::too_large(&self.shared.config)).into()
     }
 
-    /// A request has arrived whole. `tenant` and `user` are those of `checkHead`.
+    /// A request has arrived whole. `tenant` and `user` are those of `checkHead`; `lastEventId` is the header of a
+    /// client that repeats a request of which it has a part of the answer.
     #[napi(catch_unwind)]
-    pub fn request(&self, tenant: String, user: String, body: &[u8]) -> RequestVerdict {
-        let principal = crate::gateway::Principal { tenant, user };
+    pub fn request(
+        &self,
+        tenant: String,
+        user: String,
+        body: &[u8],
+        last_event_id: Option<String>,
+    ) -> RequestVerdict {
+        let principal = Principal { tenant, user };
         let now = Instant::now();
         let shared = &self.shared;
         // A client that once cut an emoji in two resends it with every history: refusing would lock its thread.
@@ -269,25 +318,39 @@ impl NativeGateway {
                 .gateway
                 .registered_tools(&principal, thread_id)
         });
+        let read = read.and_then(|request| {
+            let after = EventId::read(last_event_id.as_deref())?;
+            Ok(request.after(after))
+        });
         let mut state = shared.lock();
         let handled = read.and_then(|request| {
             state
                 .gateway
                 .handle_request(now, principal.clone(), body, &request)
         });
-        let todo = state.todo();
-        match handled {
-            Ok(reader) => RequestVerdict {
-                error: None,
-                reader: Some(reader.0),
-                todo,
-            },
-            Err(error) => RequestVerdict {
-                error: Some((&error).into()),
-                reader: None,
-                todo,
-            },
-        }
+        state.verdict(handled)
+    }
+
+    /// A client goes on reading a run of its thread, from behind the frame that `lastEventId` names or from the start.
+    /// `tenant`, `user`, `threadId` and `runId` are those of `checkHead`.
+    #[napi(catch_unwind)]
+    pub fn reconnect(
+        &self,
+        tenant: String,
+        user: String,
+        thread_id: String,
+        run_id: String,
+        last_event_id: Option<String>,
+    ) -> RequestVerdict {
+        let principal = Principal { tenant, user };
+        let mut state = self.shared.lock();
+        let handled = EventId::read(last_event_id.as_deref()).and_then(|after| {
+            let now = Instant::now();
+            state
+                .gateway
+                .handle_reconnect(now, principal, &thread_id, &run_id, after)
+        });
+        state.verdict(handled)
     }
 
     /// The client of a response left before its end.
@@ -444,12 +507,20 @@ impl NativeGateway {
             .with(|gateway, now| gateway.handle_record(now, ThreadId(thread), &json))
     }
 
-    /// A model attempt begins.
+    /// A model attempt begins. One more bit of the answer: 16 = the run that shows the attempt wants its reasoning.
     #[napi(catch_unwind)]
     pub fn attempt_start(&self, thread: u32, turn: u32, step: u32) -> u32 {
-        self.shared.with(|gateway, now| {
-            gateway.handle_attempt_start(now, ThreadId(thread), turn.into(), step.into());
-        })
+        let thread = ThreadId(thread);
+        let mut wants_reasoning = false;
+        let todo = self.shared.with(|gateway, now| {
+            gateway.handle_attempt_start(now, thread, turn.into(), step.into());
+            wants_reasoning = gateway.wants_reasoning(thread);
+        });
+        if wants_reasoning {
+            todo | Todo::REASONING
+        } else {
+            todo
+        }
     }
 
     /// The block that was open is complete.

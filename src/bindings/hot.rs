@@ -14,11 +14,12 @@ use napi::{JsValue, sys};
 use super::gateway::Shared;
 use crate::gateway::ThreadId;
 
-/// `{ text, toolCall }`, bound to one gateway.
+/// `{ text, reasoning, toolCall }`, bound to one gateway.
 pub(super) fn functions<'env>(env: &'env Env, shared: &Arc<Shared>) -> napi::Result<Object<'env>> {
     let object = Object::new(env)?;
     for (name, callback) in [
         ("text", text as Callback),
+        ("reasoning", reasoning as Callback),
         ("toolCall", tool_call as Callback),
     ] {
         set_function(env, &object, name, callback, Arc::clone(shared))?;
@@ -89,6 +90,22 @@ unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> 
             let thread = ThreadId(arguments.number(0)?);
             arguments.string(1, |delta| {
                 shared.with(|gateway, now| gateway.handle_text(now, thread, delta))
+            })
+        })
+    }
+}
+
+/// `reasoning(thread, delta)`: reasoning of the attempt under way.
+unsafe extern "C" fn reasoning(
+    env: sys::napi_env,
+    info: sys::napi_callback_info,
+) -> sys::napi_value {
+    // SAFETY: called by Node-API with a live environment and callback info.
+    unsafe {
+        call::<2>(env, info, |shared, arguments| {
+            let thread = ThreadId(arguments.number(0)?);
+            arguments.string(1, |delta| {
+                shared.with(|gateway, now| gateway.handle_reasoning(now, thread, delta))
             })
         })
     }

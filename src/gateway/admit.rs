@@ -13,13 +13,15 @@ use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
 use super::plan::{NewUser, Plan, WorkPlan, plan};
+use super::reconnect::nothing_to_continue;
 use super::repeat::Named;
 use super::request::Request;
 use super::resume;
 use super::run::{Answer, Left, Naming, Peer, Run, RunRecord, Stage, Work};
+use super::run_log::Cursor;
 use super::seen::Seen;
 use super::thread::{OpenMode, Phase};
-use crate::agui::{Event, Json};
+use crate::agui::Event;
 use crate::tools::Catalogue;
 
 impl Gateway {
@@ -45,10 +47,13 @@ impl Gateway {
         let known = self.by_key.get(&key).copied();
         let named = known.map(|thread| self.named(thread, request, digest));
         let naming = match named.transpose()? {
-            Some(Named::Known(run)) => return Ok(self.attach(now, run)),
+            Some(Named::Known(run)) => return self.attach_after(now, run, request.after),
             Some(Named::New(naming)) => naming,
             None => Naming::Fresh,
         };
+        if request.after.is_some() {
+            return Err(nothing_to_continue());
+        }
         let thread = match known {
             Some(thread) => thread,
             None => self.open_thread(now, key, OpenMode::ResumeOrCreate)?,
@@ -56,7 +61,7 @@ impl Gateway {
         let run = self.new_run(thread, request, digest, naming);
         match self.decide(now, thread, run, body, request) {
             Ok(()) => {
-                let reader = self.attach(now, run);
+                let reader = self.attach(now, run, Cursor::default());
                 self.tell(now, run);
                 Ok(reader)
             }
@@ -88,7 +93,11 @@ impl Gateway {
         naming: Naming,
     ) -> RunKey {
         let run = RunKey(self.take_id());
-        let record = RunRecord::new(self.config.run, self.config.request.identity_bytes);
+        let record = RunRecord::new(
+            self.config.run,
+            self.config.request.identity_bytes,
+            request.extras,
+        );
         self.runs.insert(
             run,
             Run {
@@ -98,8 +107,10 @@ impl Gateway {
                 peer: Peer::of(request),
                 naming,
                 left: Left::Nothing,
+                extras: request.extras,
                 stage: Stage::Queued(Box::default()),
                 readers: Vec::new(),
+                grace_at: None,
                 record,
             },
         );
@@ -343,9 +354,7 @@ impl Gateway {
             protocol_version: run.peer.protocol_version(),
         });
         if let Some(state) = thread.state.value() {
-            run.record.event(&Event::StateSnapshot {
-                snapshot: Json::encoded(state),
-            });
+            run.record.state(state);
         }
         let pending = thread
             .seen

@@ -44,6 +44,25 @@ impl Gateway {
         });
     }
 
+    /// Reasoning of the attempt under way. Only a run that asked for it shows it (X3).
+    pub fn handle_reasoning(&mut self, now: Instant, thread: ThreadId, delta: &str) {
+        self.show(now, thread, |run| {
+            if run.extras.reasoning {
+                run.record.project(|live, out| live.reasoning(delta, out));
+            }
+        });
+    }
+
+    /// Whether the run that shows the attempt under way wants its reasoning.
+    #[must_use]
+    pub fn wants_reasoning(&self, thread: ThreadId) -> bool {
+        let run = self
+            .threads
+            .get(&thread)
+            .and_then(|thread| driving_run(thread, &self.runs));
+        run.is_some_and(|run| self.runs[&run].extras.reasoning)
+    }
+
     /// Arguments of a call of the attempt under way.
     pub fn handle_tool_call(
         &mut self,

@@ -204,6 +204,7 @@ impl Gateway {
         });
         run.stage = Stage::Done;
         self.tell(now, run_key);
+        self.end_grace(run_key);
     }
 
     /// Refuses a run that waited. Responses that have begun get the code in their stream.
@@ -224,6 +225,8 @@ impl Gateway {
         run.stage = Stage::Rejected(error);
         self.tell(now, run_key);
         self.touch(now, thread_id);
+        // Nothing retains it: where nobody reads it, it is gone.
+        self.release_run(now, run_key);
     }
 }
 

@@ -11,7 +11,7 @@ use super::ids::{RunKey, ThreadId};
 use super::run::Stage;
 use super::thread::{Body, Thread, live};
 use super::timer::Timer;
-use crate::agui::{Content, Event, Json};
+use crate::agui::{Content, Event};
 use crate::projection::{
     AssistantView, BrowserSide, Change, FrontendResult, SettledView, StartedView,
 };
@@ -202,9 +202,7 @@ impl Gateway {
                 run.record.json(card);
             }
             if let Some(state) = state {
-                run.record.event(&Event::StateSnapshot {
-                    snapshot: Json::encoded(&state),
-                });
+                run.record.state(&state);
             }
         });
         self.check_park(now, thread_id);

@@ -99,6 +99,7 @@ pub fn check_head(
             event_seq: route::number(event_seq)?,
             index: route::number(index)?,
         }),
+        Path::Reconnect { thread, run } => Route::Reconnect(route::run_name(config, thread, run)?),
     };
     Ok(Verdict { principal, route })
 }
@@ -255,6 +256,25 @@ mod tests {
             code(|case| case.head.content_length = Some("262145")),
             Code::RequestTooLarge
         );
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_asked_for_with_get_and_nothing_else() {
+        let mut case = good();
+        case.head.rest = "/threads/t%3A1/runs/r1";
+        assert_eq!(check(&case), Err(Code::MethodNotAllowed));
+        case.head.method = "GET";
+        case.head.content_type = None;
+        let route = Route::Reconnect(route::RunName {
+            thread_id: "t:1".into(),
+            run_id: "r1".into(),
+        });
+        assert_eq!(check(&case).map(|verdict| verdict.route), Ok(route));
+        case.head.rest = "/threads/t/runs/%20";
+        assert_eq!(check(&case), Err(Code::InvalidIdentity));
+        case.user.clear();
+        case.authorization.clear();
+        assert_eq!(check(&case), Err(Code::Unauthorized));
     }
 
     #[test]

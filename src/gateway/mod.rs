@@ -10,7 +10,7 @@
 //! - [`Gateway::poll_timeout`]: when to call [`Gateway::handle_timeout`] next.
 //!
 //! Where a rule lives: `route` and `http` (path, method, media type), `auth` (secret, identity), `request` (a body's own limits),
-//! `props` (what `forwardedProps` asks for),
+//! `props` and `extras` (what `forwardedProps` asks for),
 //! `presets` (which preset a thread may have), `content` (what a person's message may carry),
 //! `a2ui` (rendered surfaces and what people do on them), `answers` (what a history says of open calls),
 //! `plan` (what a request means for its thread), `prepare` (what the Host does before a run is admitted), `admit` (queue, ledger, opening of a run), `drive` (handing an
@@ -20,7 +20,8 @@
 //! `park` (when a turn waits for the browser or for people), `repeat` (run ids that come again), `end` (how a run ends),
 //! `durable` (that its log is written first), `lifecycle` (opening, idling, closing), `errands` (what uploads and
 //! downloads want of an agent), `files` and `signed_url` (what they may), `output` (readers, pacing, keep-alive),
-//! `run_log` (the record of a run).
+//! `run_log` (the record of a run), `reconnect` and `event_id` (readers that come back), `shown_state` (the shared
+//! state as a run's clients hold it).
 
 mod a2ui;
 mod admit;
@@ -39,6 +40,8 @@ mod effect;
 mod end;
 mod errands;
 mod error;
+mod event_id;
+mod extras;
 mod files;
 mod host;
 mod http;
@@ -52,6 +55,7 @@ mod plan;
 mod prepare;
 mod presets;
 mod props;
+mod reconnect;
 mod repeat;
 mod request;
 mod resume;
@@ -59,6 +63,7 @@ mod route;
 mod run;
 mod run_log;
 mod seen;
+mod shown_state;
 mod signed_url;
 mod state;
 #[cfg(test)]
@@ -80,6 +85,7 @@ pub use effect::{
 };
 pub use errands::{Errand, ErrandEnd};
 pub use error::{Code, GatewayError};
+pub use event_id::EventId;
 pub use files::{FileGrant, FileStore, StoredFile, Stores, UploadHead, refusal};
 pub use host::AgentStatus;
 pub use http::{Head, HeadRefusal, Verdict, check_head};
@@ -87,7 +93,7 @@ pub use ids::{ErrandId, Principal, ReaderId, ThreadId, ThreadKey, Token, is_iden
 pub use interrupts::{PersonOutcome, QuestionAnswer};
 pub use output::{Ready, ResponseHead, Rest};
 pub use request::Request;
-pub use route::{DeliverableHead, Route};
+pub use route::{DeliverableHead, Route, RunName};
 pub use signed_url::FileKind;
 pub use thread::OpenMode;
 
@@ -186,6 +192,7 @@ impl Gateway {
                 Timer::Call(thread, token) => self.call_overdue(now, thread, token),
                 Timer::Person(thread, token) => self.person_overdue(now, thread, token),
                 Timer::Idle(thread) => self.idle_due(now, thread),
+                Timer::Grace(run) => self.grace_due(now, run),
                 Timer::Drive => self.drive_due(),
             }
         }

@@ -54,14 +54,15 @@ pub enum ResponseHead {
 }
 
 impl Gateway {
-    /// Lets a response read a run.
-    pub(super) fn attach(&mut self, now: Instant, run_key: RunKey) -> ReaderId {
+    /// Lets a response read a run from a cursor of its record on.
+    pub(super) fn attach(&mut self, now: Instant, run_key: RunKey, cursor: Cursor) -> ReaderId {
+        self.end_grace(run_key);
         let id = ReaderId(self.take_id());
         let keep_alive_at = now + self.config.keep_alive;
         self.timers.set(keep_alive_at, Timer::KeepAlive(id));
         let reader = Reader {
             run: run_key,
-            cursor: Cursor::default(),
+            cursor,
             begun: false,
             ready: false,
             comment: false,
@@ -76,6 +77,12 @@ impl Gateway {
             }
         }
         id
+    }
+
+    /// The run that a response reads.
+    #[cfg(test)]
+    pub(super) fn run_of(&self, reader: ReaderId) -> Option<RunKey> {
+        self.readers.get(&reader).map(|reader| reader.run)
     }
 
     fn mark_ready(&mut self, id: ReaderId) {
@@ -226,17 +233,6 @@ impl Gateway {
             .clear(reader.keep_alive_at, Timer::KeepAlive(id));
         if let Some(run) = self.runs.get_mut(&reader.run) {
             run.readers.retain(|reader| *reader != id);
-        }
-    }
-
-    /// Nobody reads the run any more: it is cancelled if it lives, and forgotten if nothing retains it.
-    fn release_run(&mut self, now: Instant, run: RunKey) {
-        if self
-            .runs
-            .get(&run)
-            .is_some_and(|run| run.readers.is_empty())
-        {
-            self.abandon(now, run);
         }
     }
 }

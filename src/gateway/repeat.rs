@@ -48,7 +48,7 @@ impl Gateway {
     }
 
     /// The runs of that id that a thread retains or has waiting, oldest first.
-    fn runs_of_id(&self, thread: ThreadId, run_id: &str) -> Vec<RunKey> {
+    pub(super) fn runs_of_id(&self, thread: ThreadId, run_id: &str) -> Vec<RunKey> {
         let Some(thread) = self.threads.get(&thread) else {
             return Vec::new();
         };

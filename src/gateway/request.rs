@@ -8,6 +8,8 @@ use super::a2ui::{self, Action};
 use super::config::{Config, ToolSchemas};
 use super::content;
 use super::error::{Code, GatewayError};
+use super::event_id::EventId;
+use super::extras::Extras;
 use super::ids::is_identity;
 use super::presets;
 use super::props::Props;
@@ -28,6 +30,10 @@ pub struct Request<'a> {
     pub(super) render_tool: Option<String>,
     /// The preset that the client wants.
     pub(super) preset: Option<String>,
+    /// What the client asks for beyond AG-UI (X3).
+    pub(super) extras: Extras,
+    /// The last frame that the client has of a run that it repeats (X1).
+    pub(super) after: Option<EventId>,
     pub(super) tools: Catalogue,
 }
 
@@ -60,13 +66,25 @@ impl<'a> Request<'a> {
         check.state()?;
         check.resume()?;
         let props = Props::read(input.forwarded_props);
+        let extras = Extras::read(props.dsh)?;
         Ok(Self {
             preset: presets::requested(&props)?,
             action: Action::read(&props, &input.messages)?,
             render_tool: a2ui::render_tool(&props),
             input,
+            extras,
+            after: None,
             tools,
         })
+    }
+
+    /// The same request from a client that has a part of the answer: all up to that frame.
+    #[must_use]
+    pub fn after(self, frame: Option<EventId>) -> Self {
+        Self {
+            after: frame,
+            ..self
+        }
     }
 
     /// The refusal of a body that is larger than allowed.

@@ -18,6 +18,17 @@ pub enum Route {
     File(FileGrant),
     /// A declared deliverable.
     Deliverable(DeliverableHead),
+    /// A run that a client goes on reading (X1).
+    Reconnect(RunName),
+}
+
+/// Names a run of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunName {
+    /// The thread.
+    pub thread_id: String,
+    /// The run.
+    pub run_id: String,
 }
 
 /// Names a declared file of a thread.
@@ -47,6 +58,10 @@ pub(super) enum Path<'a> {
         event_seq: &'a str,
         index: &'a str,
     },
+    Reconnect {
+        thread: &'a str,
+        run: &'a str,
+    },
 }
 
 impl<'a> Path<'a> {
@@ -75,6 +90,7 @@ impl<'a> Path<'a> {
                 event_seq,
                 index,
             }),
+            ["", "threads", thread, "runs", run] => Ok(Self::Reconnect { thread, run }),
             _ => Err(GatewayError::new(Code::NotFound, "no such route")),
         }
     }
@@ -83,7 +99,7 @@ impl<'a> Path<'a> {
     pub(super) const fn method(&self) -> &'static str {
         match self {
             Self::Run | Self::Upload { .. } => "POST",
-            Self::File { .. } | Self::Deliverable { .. } => "GET",
+            Self::File { .. } | Self::Deliverable { .. } | Self::Reconnect { .. } => "GET",
         }
     }
 }
@@ -93,6 +109,22 @@ impl<'a> Path<'a> {
 /// # Errors
 /// `INVALID_IDENTITY` where it is no thread id.
 pub(super) fn thread_id(config: &Config, segment: &str) -> Result<String, GatewayError> {
+    identity(config, "thread", segment)
+}
+
+/// The run that two segments name.
+///
+/// # Errors
+/// `INVALID_IDENTITY` where one of them is no id.
+pub(super) fn run_name(config: &Config, thread: &str, run: &str) -> Result<RunName, GatewayError> {
+    Ok(RunName {
+        thread_id: identity(config, "thread", thread)?,
+        run_id: identity(config, "run", run)?,
+    })
+}
+
+/// The id that a percent-encoded segment is.
+fn identity(config: &Config, what: &str, segment: &str) -> Result<String, GatewayError> {
     let max = config.request.identity_bytes;
     decode(segment)
         .filter(|id| is_identity(id, max))
@@ -100,7 +132,7 @@ pub(super) fn thread_id(config: &Config, segment: &str) -> Result<String, Gatewa
             GatewayError::new(
                 Code::InvalidIdentity,
                 format!(
-                    "the thread id must match [A-Za-z0-9][A-Za-z0-9._:-]* in at most {max} bytes"
+                    "the {what} id must match [A-Za-z0-9][A-Za-z0-9._:-]* in at most {max} bytes"
                 ),
             )
         })

@@ -7,10 +7,12 @@ use super::digest::Digest;
 use super::effect::HostMessage;
 use super::end::Ending;
 use super::error::GatewayError;
+use super::extras::Extras;
 use super::ids::{ReaderId, ThreadId};
 use super::request::Request;
 use super::resume::PersonAnswer;
 use super::run_log::{Overflow, RunLog, StreamKey};
+use super::shown_state::ShownState;
 use crate::agui::Event;
 use crate::projection::{Emit, FrontendResult, LiveStep};
 use crate::tools::Catalogue;
@@ -25,8 +27,11 @@ pub(super) struct Run {
     pub(super) naming: Naming,
     /// What its turn waited for when it ended.
     pub(super) left: Left,
+    pub(super) extras: Extras,
     pub(super) stage: Stage,
     pub(super) readers: Vec<ReaderId>,
+    /// When it is given up unless somebody reads it again (X1).
+    pub(super) grace_at: Option<Instant>,
     pub(super) record: RunRecord,
 }
 
@@ -149,6 +154,7 @@ pub(super) struct RunRecord {
     pub(super) log: RunLog,
     pub(super) live: LiveStep,
     pub(super) pacing: Pacing,
+    shown: ShownState,
     out: Pending,
 }
 
@@ -224,11 +230,12 @@ impl Emit for Sink<'_> {
 }
 
 impl RunRecord {
-    pub(super) fn new(limits: RunLimits, identity_bytes: usize) -> Self {
+    pub(super) fn new(limits: RunLimits, identity_bytes: usize, extras: Extras) -> Self {
         Self {
             log: RunLog::new(limits, identity_bytes),
             live: LiveStep::default(),
             pacing: Pacing::default(),
+            shown: ShownState::new(extras),
             out: Pending::default(),
         }
     }
@@ -253,6 +260,12 @@ impl RunRecord {
         self.pieces([json].into());
     }
 
+    /// Writes what the shared state is now, as its clients take it.
+    pub(super) fn state(&mut self, state: &str) {
+        let event = self.shown.event(state);
+        self.json(event.into());
+    }
+
     /// Writes one event in pieces.
     pub(super) fn pieces(&mut self, pieces: Box<[std::sync::Arc<str>]>) {
         if self.out.overflow {
@@ -267,6 +280,7 @@ impl RunRecord {
     /// Writes the terminal event, see [`RunLog::terminate`].
     pub(super) fn terminate(&mut self, json: impl FnOnce(usize) -> String) {
         self.log.terminate(json);
+        self.shown.forget();
         #[cfg(debug_assertions)]
         self.log.assert_valid();
         self.out = Pending {

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::config::RunLimits;
+use super::event_id::{EventId, is_boundary};
 use crate::agui::json::escape_json_into;
 use crate::projection::DELTA_TAIL;
 
@@ -148,6 +149,23 @@ impl RunLog {
         }
         self.bytes += bytes;
         Ok(())
+    }
+
+    /// The place behind a frame that a reader was sent; `None` where none can have ended there.
+    pub(super) fn cursor_after(&self, id: EventId) -> Option<Cursor> {
+        match (self.entries.get(id.entry)?, id.offset) {
+            (Entry::Event(_), None) => Some(Cursor {
+                entry: id.entry + 1,
+                offset: 0,
+            }),
+            (Entry::Delta { text, .. }, Some(offset)) if is_boundary(text, offset) => {
+                Some(Cursor {
+                    entry: id.entry,
+                    offset,
+                })
+            }
+            _ => None,
+        }
     }
 
     /// Whether there is anything behind `cursor`.

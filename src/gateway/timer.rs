@@ -20,6 +20,8 @@ pub(super) enum Timer {
     Person(ThreadId, Token),
     /// A thread has been idle.
     Idle(ThreadId),
+    /// Nobody has come back to a run.
+    Grace(RunKey),
     /// Runs have waited long enough for agents that are being opened.
     Drive,
 }

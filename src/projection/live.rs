@@ -4,6 +4,7 @@
 //! so that whatever is open can be closed when the provider fails, the turn is cancelled or the attempt is retried.
 
 use super::change::AssistantView;
+use super::reasoning::Reasoning;
 use super::wire;
 use crate::tools::STATE_TOOL;
 
@@ -19,6 +20,7 @@ pub trait Emit {
 #[derive(Debug, Default)]
 pub struct LiveStep {
     message_id: String,
+    reasoning: Reasoning,
     text: Text,
     calls: Vec<Call>,
     /// Numbers the streams of the run; never reused within it.
@@ -32,6 +34,7 @@ pub struct LiveStep {
 /// A block of the attempt; blocks may interleave.
 #[derive(Debug, Clone, Copy)]
 enum Block {
+    Reasoning,
     Text,
     /// Index among the calls.
     Call(usize),
@@ -75,6 +78,9 @@ impl LiveStep {
     /// A model attempt begins. Returns whether clients hold something of an abandoned attempt, which a snapshot of
     /// the history must take back before anything of this one is sent.
     pub fn begin(&mut self, message_id: String) -> bool {
+        if message_id != self.message_id {
+            self.reasoning.next_message();
+        }
         self.message_id = message_id;
         self.text = Text::default();
         self.calls.clear();
@@ -82,8 +88,19 @@ impl LiveStep {
         std::mem::take(&mut self.abandoned)
     }
 
+    /// Reasoning of the attempt.
+    pub fn reasoning(&mut self, delta: &str, out: &mut dyn Emit) {
+        if !self.reasoning.is_open() {
+            let stream = self.take_stream();
+            self.reasoning.open(&self.message_id, stream, out);
+        }
+        self.last = Some(Block::Reasoning);
+        self.reasoning.delta(delta, out);
+    }
+
     /// Text of the attempt.
     pub fn text(&mut self, delta: &str, out: &mut dyn Emit) {
+        self.reasoning.close(out);
         let stream = self.open_text(out);
         self.text.sent += delta.len();
         self.last = Some(Block::Text);
@@ -112,6 +129,7 @@ impl LiveStep {
         wire_id: &dyn Fn() -> String,
         out: &mut dyn Emit,
     ) {
+        self.reasoning.close(out);
         let known = self.calls.iter().rposition(|call| call.call_id == call_id);
         let index = match (known, name) {
             (Some(index), _) => index,
@@ -155,6 +173,7 @@ impl LiveStep {
     /// The block that was written last is complete.
     pub fn block_end(&mut self, out: &mut dyn Emit) {
         match self.last.take() {
+            Some(Block::Reasoning) => self.reasoning.close(out),
             Some(Block::Text) => self.close_text(out),
             Some(Block::Call(index)) => self.calls[index].close(out),
             None => {}
@@ -163,6 +182,7 @@ impl LiveStep {
 
     /// The attempt is committed: sends what was not streamed and closes everything.
     pub fn commit(&mut self, message: &AssistantView, out: &mut dyn Emit) {
+        self.reasoning.close(out);
         if self.message_id != message.id {
             // The attempt was not reported; an abandoned one before it is corrected by the run's last snapshot.
             self.begin(message.id.clone());
@@ -203,8 +223,9 @@ impl LiveStep {
                 .any(|call| call.state != CallState::Hidden);
     }
 
-    /// Closes every open message and call.
+    /// Closes everything that is open.
     pub fn close(&mut self, out: &mut dyn Emit) {
+        self.reasoning.close(out);
         self.close_text(out);
         self.close_calls(out);
     }
@@ -254,6 +275,8 @@ mod tests {
                     line.replace("\"type\":", "")
                         .replace("TEXT_MESSAGE_", "T_")
                         .replace("TOOL_CALL_", "C_")
+                        .replace("REASONING_MESSAGE_", "M_")
+                        .replace("REASONING_", "R_")
                         .replace(['"', '{', '}'], "")
                 })
                 .collect()
@@ -361,6 +384,110 @@ mod tests {
                 "C_END,toolCallId:b",
                 "0:C_ARGS,toolCallId:a,delta:]",
                 "C_END,toolCallId:a"
+            ]
+        );
+    }
+
+    #[test]
+    fn reasoning_is_closed_before_text_and_calls() {
+        let (mut step, mut out) = begun();
+        step.reasoning("why", &mut out);
+        step.reasoning("?", &mut out);
+        step.text("so", &mut out);
+        step.reasoning("but", &mut out);
+        step.call("c", Some("n"), "{}", &|| "c".into(), &mut out);
+        step.block_end(&mut out);
+        step.commit(&view("so", &[("c", "n", "{}")]), &mut out);
+        assert_eq!(
+            out.take(),
+            [
+                "R_START,messageId:m-reasoning-1",
+                "M_START,messageId:m-reasoning-1,role:reasoning",
+                "0:M_CONTENT,messageId:m-reasoning-1,delta:why",
+                "0:M_CONTENT,messageId:m-reasoning-1,delta:?",
+                "M_END,messageId:m-reasoning-1",
+                "R_END,messageId:m-reasoning-1",
+                "T_START,messageId:m,role:assistant",
+                "1:T_CONTENT,messageId:m,delta:so",
+                "R_START,messageId:m-reasoning-2",
+                "M_START,messageId:m-reasoning-2,role:reasoning",
+                "2:M_CONTENT,messageId:m-reasoning-2,delta:but",
+                "M_END,messageId:m-reasoning-2",
+                "R_END,messageId:m-reasoning-2",
+                "T_END,messageId:m",
+                "C_START,toolCallId:c,toolCallName:n,parentMessageId:m",
+                "3:C_ARGS,toolCallId:c,delta:",
+                "C_END,toolCallId:c"
+            ]
+        );
+    }
+
+    #[test]
+    fn reasoning_interleaves_with_open_text_and_calls() {
+        let (mut step, mut out) = begun();
+        step.text("a", &mut out);
+        step.reasoning("1", &mut out);
+        step.block_end(&mut out);
+        step.text("b", &mut out);
+        step.call("c", Some("n"), "[", &|| "c".into(), &mut out);
+        step.reasoning("2", &mut out);
+        step.call("c", None, "]", &|| unreachable!(), &mut out);
+        step.commit(&view("ab", &[("c", "n", "[]")]), &mut out);
+        assert_eq!(
+            out.take(),
+            [
+                "T_START,messageId:m,role:assistant",
+                "0:T_CONTENT,messageId:m,delta:a",
+                "R_START,messageId:m-reasoning-1",
+                "M_START,messageId:m-reasoning-1,role:reasoning",
+                "1:M_CONTENT,messageId:m-reasoning-1,delta:1",
+                "M_END,messageId:m-reasoning-1",
+                "R_END,messageId:m-reasoning-1",
+                "0:T_CONTENT,messageId:m,delta:b",
+                "T_END,messageId:m",
+                "C_START,toolCallId:c,toolCallName:n,parentMessageId:m",
+                "2:C_ARGS,toolCallId:c,delta:[",
+                "R_START,messageId:m-reasoning-2",
+                "M_START,messageId:m-reasoning-2,role:reasoning",
+                "3:M_CONTENT,messageId:m-reasoning-2,delta:2",
+                "M_END,messageId:m-reasoning-2",
+                "R_END,messageId:m-reasoning-2",
+                "2:C_ARGS,toolCallId:c,delta:]",
+                "C_END,toolCallId:c"
+            ]
+        );
+    }
+
+    #[test]
+    fn reasoning_of_an_abandoned_attempt_keeps_its_id_to_itself() {
+        let (mut step, mut out) = begun();
+        step.reasoning("half", &mut out);
+        step.abandon(&mut out);
+        // No snapshot holds reasoning, so none can take it back.
+        assert!(!step.begin("m".into()));
+        step.reasoning("whole", &mut out);
+        step.commit(&view("", &[]), &mut out);
+        step.begin("m2".into());
+        step.reasoning("next", &mut out);
+        step.close(&mut out);
+        assert_eq!(
+            out.take(),
+            [
+                "R_START,messageId:m-reasoning-1",
+                "M_START,messageId:m-reasoning-1,role:reasoning",
+                "0:M_CONTENT,messageId:m-reasoning-1,delta:half",
+                "M_END,messageId:m-reasoning-1",
+                "R_END,messageId:m-reasoning-1",
+                "R_START,messageId:m-reasoning-2",
+                "M_START,messageId:m-reasoning-2,role:reasoning",
+                "1:M_CONTENT,messageId:m-reasoning-2,delta:whole",
+                "M_END,messageId:m-reasoning-2",
+                "R_END,messageId:m-reasoning-2",
+                "R_START,messageId:m2-reasoning-1",
+                "M_START,messageId:m2-reasoning-1,role:reasoning",
+                "2:M_CONTENT,messageId:m2-reasoning-1,delta:next",
+                "M_END,messageId:m2-reasoning-1",
+                "R_END,messageId:m2-reasoning-1"
             ]
         );
     }

@@ -9,6 +9,7 @@ mod deliverables;
 mod frontend_result;
 mod live;
 mod message;
+mod reasoning;
 mod transcript;
 mod wire;
 

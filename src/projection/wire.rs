@@ -45,6 +45,29 @@ pub(super) fn call_end(tool_call_id: &str) -> String {
     Event::ToolCallEnd { tool_call_id }.to_json()
 }
 
+pub(super) fn reasoning_start(message_id: &str) -> String {
+    Event::ReasoningStart { message_id }.to_json()
+}
+
+pub(super) fn reasoning_message_start(message_id: &str) -> String {
+    Event::ReasoningMessageStart { message_id }.to_json()
+}
+
+pub(super) fn reasoning_head(message_id: &str) -> String {
+    head(&Event::ReasoningMessageContent {
+        message_id,
+        delta: "",
+    })
+}
+
+pub(super) fn reasoning_message_end(message_id: &str) -> String {
+    Event::ReasoningMessageEnd { message_id }.to_json()
+}
+
+pub(super) fn reasoning_end(message_id: &str) -> String {
+    Event::ReasoningEnd { message_id }.to_json()
+}
+
 /// The JSON of an event with an empty `delta` as its last member, cut before the delta's end.
 fn head(event: &Event<'_>) -> String {
     let mut json = event.to_json();
@@ -68,5 +91,13 @@ mod tests {
             delta: "x",
         };
         assert_eq!(format!("{}x{DELTA_TAIL}", args_head("c")), whole.to_json());
+        let whole = Event::ReasoningMessageContent {
+            message_id: "r",
+            delta: "x",
+        };
+        assert_eq!(
+            format!("{}x{DELTA_TAIL}", reasoning_head("r")),
+            whole.to_json()
+        );
     }
 }

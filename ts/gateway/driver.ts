@@ -18,6 +18,8 @@ import type { Transfer } from './transfer.ts'
 
 /** Bits of what there is to do, as the native class documents them. */
 const EFFECTS = 1, READERS = 2, DRIVE = 4, TIMER = 8
+/** One more of `attemptStart`. */
+const REASONING = 16
 
 /** Where the driver reports what has no other place to go. Never content. */
 export interface DriverLogger {
@@ -426,15 +428,34 @@ export class GatewayDriver {
 
   #events(id: number, thread: Thread): AgentEvents {
     const { native } = this
-    const { text, toolCall } = this.#hot
+    const { text, reasoning, toolCall } = this.#hot
+    // Reasoning that nobody asked for does not cross, and neither does the end of its block.
+    let reasons = false
+    let kept = false
     return {
       record: json => { this.after(native.record(id, json)) },
-      attemptStart: (turn, step) => { this.after(native.attemptStart(id, turn, step)) },
-      text: delta => { this.after(text(id, delta)) },
-      // Reasoning is not projected.
-      reasoning: () => {},
-      toolCall: (callId, name, delta) => { this.after(toolCall(id, callId, name, delta)) },
-      blockEnd: () => { this.after(native.blockEnd(id)) },
+      attemptStart: (turn, step) => {
+        const todo = native.attemptStart(id, turn, step)
+        reasons = (todo & REASONING) !== 0
+        kept = false
+        this.after(todo & ~REASONING)
+      },
+      text: (delta) => {
+        kept = false
+        this.after(text(id, delta))
+      },
+      reasoning: (delta) => {
+        if (reasons) this.after(reasoning(id, delta))
+        else kept = true
+      },
+      toolCall: (callId, name, delta) => {
+        kept = false
+        this.after(toolCall(id, callId, name, delta))
+      },
+      blockEnd: () => {
+        if (!kept) this.after(native.blockEnd(id))
+        kept = false
+      },
       attemptEnd: (committed) => { if (!committed) this.after(native.attemptAbandoned(id)) },
       body: (callId, running) => { this.after(native.body(id, callId, running)) },
       toolsChanged: () => {

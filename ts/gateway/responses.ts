@@ -67,7 +67,10 @@ export class ResponseSet {
     if (this.#native.wasLast()) {
       this.#responses.delete(reader)
       res.end(chunk)
-    } else if (chunk.length > 0 && !res.write(chunk)) {
+    } else if (chunk.length === 0) {
+      // Whoever comes back may have everything so far: the response begins all the same.
+      if (bits & HEAD) res.flushHeaders()
+    } else if (!res.write(chunk)) {
       response.full = true
       res.once('drain', () => {
         response.full = false

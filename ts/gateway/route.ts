@@ -5,7 +5,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HeadVerdict } from '../native.ts'
+import type { HeadVerdict, RequestVerdict } from '../native.ts'
 import { sendDeliverable, sendFile } from './downloads.ts'
 import type { GatewayDriver } from './driver.ts'
 import { sendError } from './responses.ts'
@@ -58,6 +58,19 @@ export function createHandler(driver: GatewayDriver, options: RouteOptions): (re
       await transfers.run(req, res, transfer, error => driver.answerTo(error))
       return
     }
+    // Several lines of it come joined, which is no id.
+    const lastEventId = req.headers['last-event-id']?.toString()
+    const answer = ({ reader, error, todo }: RequestVerdict): void => {
+      if (reader !== undefined) responses.add(reader, res)
+      else if (error !== undefined) sendError(res, error)
+      driver.after(todo)
+    }
+    if (verdict.reconnect !== undefined) {
+      if (res.destroyed) return
+      const { threadId, runId } = verdict.reconnect
+      answer(native.reconnect(caller.tenant, caller.user, threadId, runId, lastEventId))
+      return
+    }
     const body = await readBody(req, native.maxRequestBytes)
     if (body === undefined) {
       sendError(res, native.tooLarge(), { connection: 'close' })
@@ -65,10 +78,7 @@ export function createHandler(driver: GatewayDriver, options: RouteOptions): (re
     }
     // The client left before it had sent its request.
     if (body === null || res.destroyed) return
-    const admitted = native.request(caller.tenant, caller.user, body)
-    if (admitted.reader !== undefined) responses.add(admitted.reader, res)
-    else if (admitted.error !== undefined) sendError(res, admitted.error)
-    driver.after(admitted.todo)
+    answer(native.request(caller.tenant, caller.user, body, lastEventId))
   }
 }
 

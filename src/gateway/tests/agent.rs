@@ -158,6 +158,11 @@ impl SimAgent {
             .any(|call| matches!(call.state, CallState::Parked(parked) if parked == token))
     }
 
+    /// Whether its turn was told to end.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
     /// Whether calls of a step are under way.
     pub(super) fn is_calling(&self) -> bool {
         self.turn
@@ -237,6 +242,9 @@ impl SimAgent {
             Answer::Text(texts) => texts.clone(),
             Answer::Calls(_) | Answer::Fail | Answer::Retry => vec!["partial ".into()],
         };
+        gateway.handle_reasoning(now, self.thread, "hm\n");
+        gateway.handle_reasoning(now, self.thread, "so");
+        gateway.handle_block_end(now, self.thread);
         for text in &texts {
             gateway.handle_text(now, self.thread, text);
         }
@@ -262,7 +270,9 @@ impl SimAgent {
                         (format!("call-{}-{}", number, self.calls_made), name)
                     })
                     .collect();
+                // Some models go on reasoning between their calls, and end no block of it.
                 for (id, name) in &calls {
+                    gateway.handle_reasoning(now, self.thread, "then");
                     gateway.handle_tool_call(now, self.thread, id, Some(name), "{\"");
                     gateway.handle_tool_call(now, self.thread, id, None, "a\":1}");
                     gateway.handle_block_end(now, self.thread);

@@ -7,5 +7,6 @@ mod errands;
 mod model;
 mod people;
 mod prepare;
+mod reconnect;
 mod rules;
 mod world;

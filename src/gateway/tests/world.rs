@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::agent::{Answer, SimAgent, repaired};
+use crate::gateway::ids::RunKey;
 use crate::gateway::{
-    Code, Config, Effect, Errand, ErrandEnd, ErrandId, FileKind, Gateway, GatewayError, OpenMode,
-    Principal, ReaderId, Request, ResponseHead, Rest, StoredFile, ThreadId, Token, ToolSync,
-    UploadHead,
+    Code, Config, Effect, Errand, ErrandEnd, ErrandId, EventId, FileKind, Gateway, GatewayError,
+    OpenMode, Principal, ReaderId, Request, ResponseHead, Rest, StoredFile, ThreadId, Token,
+    ToolSync, UploadHead,
 };
 
 pub(super) struct World {
@@ -41,6 +42,8 @@ pub(super) struct World {
     pub(super) past: Vec<Response>,
     tokens: u32,
     settled: HashSet<Token>,
+    /// Pairs of responses of which the first goes on where another one broke, and the second began anew beside it.
+    pub(super) twins: Vec<(ReaderId, ReaderId)>,
 }
 
 /// Where an errand stands, as its client sees it.
@@ -72,6 +75,12 @@ pub(super) struct Response {
     pub(super) ended: bool,
     /// The client left.
     pub(super) left: bool,
+    /// Thread and run, as the client names them.
+    pub(super) run: (String, String),
+    /// Which run that is: ids may come again.
+    pub(super) key: Option<RunKey>,
+    /// The response that it goes on from.
+    pub(super) continues: Option<ReaderId>,
 }
 
 impl Response {
@@ -86,6 +95,15 @@ impl Response {
                 serde_json::from_str(data.strip_prefix("data: ").expect("data")).expect("JSON")
             })
             .collect()
+    }
+
+    /// The id of the last frame.
+    pub(super) fn last_id(&self) -> Option<&str> {
+        let mut ids = self
+            .text
+            .lines()
+            .filter_map(|line| line.strip_prefix("id: "));
+        ids.next_back()
     }
 
     /// The types of the events, in order.
@@ -129,27 +147,87 @@ impl World {
             past: Vec::new(),
             tokens: 0,
             settled: HashSet::new(),
+            twins: Vec::new(),
         }
     }
 
     /// Sends a request body and lets the gateway react, without letting agents work.
     pub(super) fn send(&mut self, body: &Value) -> Result<ReaderId, GatewayError> {
+        self.send_after(body, None)
+    }
+
+    /// As [`World::send`], by a client that has a part of the answer.
+    pub(super) fn send_after(
+        &mut self,
+        body: &Value,
+        last_event_id: Option<&str>,
+    ) -> Result<ReaderId, GatewayError> {
         let bytes = body.to_string();
-        let principal = Principal {
-            tenant: "t".into(),
-            user: "u".into(),
-        };
+        let principal = principal();
         let request = Request::read(&self.config, bytes.as_bytes(), |id| {
             self.gateway.registered_tools(&principal, id)
-        })?;
+        })?
+        .after(EventId::read(last_event_id)?);
         let reader = self
             .gateway
             .handle_request(self.now, principal, bytes.as_bytes(), &request);
-        self.drain();
+        let name = |id: &str| body[id].as_str().unwrap_or_default().to_owned();
+        self.begun(reader, name("threadId"), name("runId"))
+    }
+
+    /// A client goes on reading a run.
+    pub(super) fn reconnect(
+        &mut self,
+        thread: &str,
+        run: &str,
+        last_event_id: Option<&str>,
+    ) -> Result<ReaderId, GatewayError> {
+        let after = EventId::read(last_event_id)?;
+        let reader = self
+            .gateway
+            .handle_reconnect(self.now, principal(), thread, run, after);
+        self.begun(reader, thread.into(), run.into())
+    }
+
+    fn begun(
+        &mut self,
+        reader: Result<ReaderId, GatewayError>,
+        thread: String,
+        run: String,
+    ) -> Result<ReaderId, GatewayError> {
         if let Ok(reader) = reader {
-            self.responses.entry(reader).or_default();
+            let response = self.responses.entry(reader).or_default();
+            response.run = (thread, run);
+            response.key = self.gateway.run_of(reader);
         }
+        self.drain();
         reader
+    }
+
+    /// A client that left goes on where it was.
+    pub(super) fn come_back(&mut self, left: ReaderId) -> Result<ReaderId, GatewayError> {
+        let response = &self.responses[&left];
+        let (thread, run) = response.run.clone();
+        let last = self.last_id(left).map(ToOwned::to_owned);
+        let reader = self.reconnect(&thread, &run, last.as_deref())?;
+        let response = self.responses.get_mut(&reader).unwrap();
+        response.continues = Some(left);
+        Ok(reader)
+    }
+
+    /// The id of the last frame that the client of a response has.
+    fn last_id(&self, reader: ReaderId) -> Option<&str> {
+        let response = &self.responses[&reader];
+        response
+            .last_id()
+            .or_else(|| self.last_id(response.continues?))
+    }
+
+    /// Everything that the client of a response has, over all of its connections.
+    pub(super) fn received(&self, reader: ReaderId) -> String {
+        let response = &self.responses[&reader];
+        let before = response.continues.map(|before| self.received(before));
+        before.unwrap_or_default() + &response.text
     }
 
     /// A client leaves.
@@ -490,7 +568,17 @@ impl World {
             self.sessions
                 .insert(self.session_of[&thread].clone(), repaired(agent.log));
         }
-        for (_, mut response) in std::mem::take(&mut self.responses) {
+        let whole: Vec<String> = self
+            .responses
+            .keys()
+            .map(|reader| self.received(*reader))
+            .collect();
+        for ((_, mut response), whole) in std::mem::take(&mut self.responses).into_iter().zip(whole)
+        {
+            if response.error.is_none() {
+                response.text = whole;
+            }
+            response.continues = None;
             response.left |= !response.ended;
             self.past.push(response);
         }
@@ -499,6 +587,7 @@ impl World {
         self.closing.clear();
         self.preparing.clear();
         self.errands.clear();
+        self.twins.clear();
         self.undeliverable = false;
         self.flushing.clear();
         self.written.clear();
@@ -613,6 +702,36 @@ impl World {
         }
         panic!("the world does not come to rest");
     }
+}
+
+fn principal() -> Principal {
+    Principal {
+        tenant: "t".into(),
+        user: "u".into(),
+    }
+}
+
+/// Events of frames with adjacent deltas of one message or call merged: what two readings of a run share (X10).
+pub(super) fn merged(frames: &str) -> Vec<Value> {
+    let response = Response {
+        text: frames.into(),
+        ..Response::default()
+    };
+    let mut merged: Vec<Value> = Vec::new();
+    for event in response.events() {
+        let same = |last: &&mut Value| {
+            let alike = |name| last[name] == event[name];
+            event["delta"].is_string() && ["type", "messageId", "toolCallId"].into_iter().all(alike)
+        };
+        match merged.last_mut().filter(same) {
+            Some(last) => {
+                let delta = [&last["delta"], &event["delta"]].map(|delta| delta.as_str().unwrap());
+                last["delta"] = delta.concat().into();
+            }
+            None => merged.push(event),
+        }
+    }
+    merged
 }
 
 /// A request body with a person's messages.
