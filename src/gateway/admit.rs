@@ -243,7 +243,7 @@ impl Gateway {
                 self.open_record(thread_id, run, request, &work.messages.encoded());
                 self.tell_interruption(now, thread_id, run);
             }
-            Plan::Work(work) => self.admit_work(now, thread_id, run, request, work),
+            Plan::Work(work) => self.admit_work(now, thread_id, run, request, *work),
         }
         Ok(())
     }

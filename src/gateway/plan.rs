@@ -25,7 +25,7 @@ pub(super) enum Plan {
     /// Nothing new: the history is served at once.
     History,
     /// New work for the agent.
-    Work(WorkPlan),
+    Work(Box<WorkPlan>),
 }
 
 #[derive(Debug)]
@@ -112,13 +112,13 @@ pub(super) fn plan(
         check_collisions(thread, request, &baseline)?;
     }
     let needs = Needs::new(preset, &messages);
-    Ok(Plan::Work(WorkPlan {
+    Ok(Plan::Work(Box::new(WorkPlan {
         messages,
         people,
         passed_over: passed_over.unwrap_or_default(),
         baseline,
         needs,
-    }))
+    })))
 }
 
 /// Whether what is new makes one kind of run, and one that the thread can take now. With `passed_over` the person's words
