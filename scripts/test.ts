@@ -4,7 +4,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 /** A command that must succeed. */
 interface Command {
@@ -33,9 +33,15 @@ const SPECS = '{__test__,bench,packages}/**/*.spec.ts'
 
 /** What runs on any generation of DSH. */
 const GENERATION_SPECS = '__test__/{browser-tools,gateway/*}.spec.ts'
+/**
+ * What is about generation A's own ways: its single place for questions, its presets that are composed anew, its stores and file systems made to fail, uploads
+ * over a service that only newer Hosts have, and its log on the disk.
+ */
+const OF_GENERATION_A = new Set(['deliverables', 'file-memory', 'file-messages', 'files', 'people-host', 'presets', 'restart-anywhere', 'restart-told', 'state-delta'])
 
 const command = (...run: Command['run']): Command => ({ kind: 'command', run })
 const specs = (pattern: string): string[] => globSync(pattern, { cwd: ROOT, exclude: ['**/node_modules'] }).toSorted()
+const generationSpecs = (): string[] => specs(GENERATION_SPECS).filter(spec => !OF_GENERATION_A.has(basename(spec, '.spec.ts')))
 
 const GATES: readonly Gate[] = [
   { name: 'format', steps: [command('cargo', 'fmt', '--check')] },
@@ -52,7 +58,7 @@ const GATES: readonly Gate[] = [
   { name: 'javascript', steps: [command('node', '--test', ...specs(SPECS))] },
   {
     name: 'generations',
-    steps: ['B', 'C'].map(generation => ({ ...command('node', '--test', ...specs(GENERATION_SPECS)), env: { DSH_GENERATION: generation } })),
+    steps: ['B', 'C'].map(generation => ({ ...command('node', '--test', ...generationSpecs()), env: { DSH_GENERATION: generation } })),
   },
   { name: 'bench', steps: [command('node', 'bench/run.ts', '--small')] },
 ]

@@ -9,7 +9,7 @@ import type { TestContext } from 'node:test'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import AgUi from 'dsh-ag-ui'
 import {
-  after, answer, bootGateway, bootHost, browserTool, callTools, configOf, errorOf, Gate, history, input, nextEvent, original, said, say, toolsSeen, transcript, user,
+  after, answer, bootGateway, bootHost, browserTool, callTools, configOf, errorOf, Gate, history, input, logOf, nextEvent, original, said, say, toolsSeen, transcript, user,
 } from '../support/gateway.ts'
 import type { InputFields, TestGateway } from '../support/gateway.ts'
 
@@ -49,7 +49,7 @@ const says = (id: string) => ({ messages: [user(id, 'hi')] })
 
 /** Presets that the log of a thread says were selected. */
 function selected(gateway: TestGateway): unknown[] {
-  return gateway.agent().session.events.filter(({ type }) => type === 'agent-preset/selected').map(({ data }) => data)
+  return logOf(gateway.agent()).filter(({ type }) => type === 'agent-preset/selected').map(({ data }) => data)
 }
 
 /** Makes the Host's next selection wait. Returns the gate. */
@@ -286,7 +286,7 @@ test('a turn that the Host begins while a preset is selected waits for it, and t
   agent.followup(own)
   gate.open()
   assert.equal(said(await run.end()), 'of the run')
-  const types = agent.session.events.map(({ type }) => type).filter(type => type === 'turn/start' || type === 'agent-preset/selected')
+  const types = logOf(agent).map(({ type }) => type).filter(type => type === 'turn/start' || type === 'agent-preset/selected')
   assert.deepEqual(types, ['agent-preset/selected', 'turn/start', 'turn/start'])
   assert.deepEqual(toolsSeen(gateway), ['of_beta'])
 })

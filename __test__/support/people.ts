@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import type { ToolDefinition, ToolRunContext } from '@deepseek-ai/dsh-tools'
 import type {} from '@deepseek-ai/dsh-user-approval'
-import { callTools, hostTool, input, mountPlugin, user } from './gateway.ts'
+import { callTools, hostTool, input, logOf, mountPlugin, user } from './gateway.ts'
 import type { Exchange, InputFields, ScriptedCall, TestGateway } from './gateway.ts'
 import type { WireEvent, WireInterrupt } from './wire.ts'
 
@@ -106,10 +106,10 @@ export function resume(gateway: TestGateway, entries: readonly object[], fields:
 
 /** Outcomes of all approvals in an agent's log. */
 export function decisions(agent: Agent): string[] {
-  return agent.session.events.flatMap(event => event.type === 'approval/decided' ? [event.data.outcome] : [])
+  return logOf(agent).flatMap(event => event.type === 'approval/decided' ? [event.data.outcome] : [])
 }
 
 /** Codes of the errors in an agent's Tool results. */
 export function errorCodes(agent: Agent): (string | undefined)[] {
-  return agent.session.events.flatMap(event => event.type === 'tool/result' ? [event.data.error?.code] : [])
+  return logOf(agent).flatMap(event => event.type === 'tool/result' ? [event.data.error?.code] : [])
 }
