@@ -334,3 +334,48 @@ fn calls_that_do_not_fit_the_end_of_a_record_are_left_out() {
     assert_eq!(pending(&world, reader), Value::Null);
     assert_eq!(calls_of(&self::events(&world, reader)).len(), 30);
 }
+
+#[test]
+fn a_client_whose_copy_lacks_something_gets_the_history_before_what_it_sent() {
+    let mut world = World::new(json!({}));
+    for (run, id) in [("r1", "m1"), ("r2", "m2")] {
+        world.send(&body(run, &[user(id, "a")])).unwrap();
+        world.settle();
+    }
+    let copy = json!({"id":"copy","role":"assistant","content":"Hello there"});
+    let openings = |world: &World, reader: ReaderId| -> Vec<Vec<String>> {
+        let is_text = |event: &Value| event["type"] == "TEXT_MESSAGE_START";
+        let events = events(world, reader);
+        let text = events.iter().position(is_text).unwrap_or(events.len());
+        let histories = events[..text]
+            .iter()
+            .filter_map(|event| event["messages"].as_array());
+        let ids = |messages: &Vec<Value>| {
+            messages
+                .iter()
+                .map(|m| m["id"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        histories.map(ids).collect()
+    };
+    // The last exchange was dropped, and other words were said instead.
+    let reader = world
+        .send(&body(
+            "r3",
+            &[user("m1", "a"), copy.clone(), user("m3", "c")],
+        ))
+        .unwrap();
+    world.settle();
+    let [history, whole] = &openings(&world, reader)[..] else {
+        panic!("two histories");
+    };
+    assert_eq!(whole.last().unwrap(), "m3");
+    assert_eq!(whole[..whole.len() - 1], history[..]);
+    assert_eq!((history.len(), history[2].as_str()), (4, "m2"));
+    // Whoever sends no copy, or nothing new, gets one.
+    let reader = world.send(&body("r4", &[user("m4", "d")])).unwrap();
+    world.settle();
+    assert_eq!(openings(&world, reader).len(), 1);
+    let reader = world.send(&body("r5", &[user("m1", "a"), copy])).unwrap();
+    assert_eq!(openings(&world, reader).len(), 1);
+}
