@@ -169,6 +169,7 @@ export interface InputFields {
   readonly state?: unknown
   readonly forwardedProps?: unknown
   readonly resume?: readonly object[]
+  readonly protocolVersion?: string
 }
 
 let runs = 0

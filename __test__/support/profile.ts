@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { COMMANDS, installAside } from './aside.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const NAME = 'web'
@@ -43,8 +43,8 @@ module.exports = { hooks: { readPackage: (manifest) => { pin(manifest.dependenci
 `,
 }
 
-/** Directories of the commands that a profile needs: `node` (this one), and pnpm in the version of this repository. */
-const PATH = [dirname(process.execPath), join(ROOT, 'node_modules', '.bin'), process.env['PATH'] ?? ''].join(delimiter)
+/** Directories of the commands that a profile needs. */
+const PATH = [COMMANDS, process.env['PATH'] ?? ''].join(delimiter)
 
 function run(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): string {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
@@ -60,28 +60,9 @@ function withoutDsh(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('DSH_'))), PATH }
 }
 
-/**
- * The `dsh` command, installed on first use (280 MB).
- *
- * @returns The script to run with `node`.
- * @throws Error that says that the registry is needed, when it cannot be installed.
- */
+/** The `dsh` command, installed on first use (280 MB): the script to run with `node`. */
 function installDsh(): string {
-  const key = createHash('sha256').update(JSON.stringify(CLI)).digest('hex').slice(0, 12)
-  const dir = join(ROOT, 'node_modules', '.cache', `dsh-cli-${key}`)
-  const complete = join(dir, 'complete')
-  if (!existsSync(complete)) {
-    rmSync(dir, { recursive: true, force: true })
-    mkdirSync(dir, { recursive: true })
-    for (const [file, text] of Object.entries(CLI)) writeFileSync(join(dir, file), text)
-    try {
-      run('pnpm', ['install', '--ignore-workspace', '--prefer-offline', '--config.fetch-retries=1'], dir)
-    } catch (error) {
-      throw new Error('the dsh command cannot be installed: its first use needs the npm registry', { cause: error })
-    }
-    writeFileSync(complete, '')
-  }
-  return join(dir, 'node_modules', '@deepseek-ai', 'dsh', 'lib', 'bin.js')
+  return join(installAside('dsh-cli', CLI), 'node_modules', '@deepseek-ai', 'dsh', 'lib', 'bin.js')
 }
 
 /** A DSH home with the profile `web`, which has this package and the scripted model. */

@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { EventSchemas } from '@ag-ui/core'
+import { EventSchema } from 'ag-ui-core-1/schemas'
 import { checkEventStream } from 'dsh-ag-ui/native'
 
 /** An AG-UI message, of any role. */
@@ -33,6 +34,7 @@ export interface WireEvent {
   readonly threadId?: string
   readonly runId?: string
   readonly parentRunId?: string
+  readonly protocolVersion?: string
   readonly messageId?: string
   readonly toolCallId?: string
   readonly toolCallName?: string
@@ -46,7 +48,7 @@ export interface WireEvent {
   readonly value?: WireCard
   readonly code?: string
   readonly message?: string
-  readonly outcome?: { readonly type: string, readonly interrupts?: readonly WireInterrupt[] }
+  readonly outcome?: { readonly type: string, readonly interrupts?: readonly WireInterrupt[], readonly pendingToolCallIds?: readonly string[] }
 }
 
 /** What a run leaves for a person to answer. */
@@ -70,6 +72,8 @@ export class FrameReader {
   /** Comment frames so far. */
   comments = 0
   #rest = ''
+  /** What the client of the stream takes: 1.0 where it says so. */
+  #schema: { parse(event: unknown): unknown } = EventSchemas
   #lastId: readonly [entry: number, offset: number] = [-1, 0]
 
   /** Takes more of the body. Returns whether there was a whole frame. */
@@ -102,7 +106,8 @@ export class FrameReader {
     assert.ok(id[0] > entry || (id[0] === entry && id[1] > offset), 'ids grow')
     this.#lastId = id
     const event = JSON.parse(match[3] ?? '') as WireEvent
-    EventSchemas.parse(event)
+    if (event.protocolVersion !== undefined) this.#schema = EventSchema
+    this.#schema.parse(event)
     this.events.push(event)
     this.frames.push(`${frame}\n\n`)
   }

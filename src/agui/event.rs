@@ -19,6 +19,8 @@ pub enum Event<'a> {
         run_id: &'a str,
         /// The run that this one continues.
         parent_run_id: Option<&'a str>,
+        /// Version of the protocol, `<major>.<minor>`. Not in the schema of 0.0.59, which lets it pass.
+        protocol_version: Option<&'a str>,
     },
     /// Terminal event of a run that did not fail. Every message, call, step and subagent is closed before.
     RunFinished {
@@ -260,11 +262,14 @@ pub enum EncryptedTarget<'a> {
     Message(&'a str),
 }
 
-/// How a run ended, as far as 0.0.59 knows: any other member or type is fatal there.
+/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome<'a> {
     /// Done.
-    Success,
+    Success {
+        /// Calls that the client still has to answer (1.0). Anything but none is fatal for 0.0.59.
+        pending_tool_call_ids: &'a [&'a str],
+    },
     /// Waits for answers in the `resume` of the next run.
     Interrupt(Interrupts<'a>),
 }

@@ -10,7 +10,7 @@ use super::digest::{Digest, DigestKey};
 use super::effect::{CallOutcome, ContentBlock, HostMessage, MessageSource};
 use super::error::{Code, GatewayError};
 use super::props::Props;
-use crate::agui::{Content, Message};
+use crate::agui::{Content, Message, ToolMessage};
 use crate::projection::ACTION_FORM;
 
 /// The call with which the middleware reports an action.
@@ -103,6 +103,16 @@ pub(super) fn render_tool(props: &Props<'_>) -> Option<String> {
     }
 }
 
+/// Whether a Tool message is the middleware's own end of a render call.
+pub(super) fn is_rendered(message: &ToolMessage<'_>) -> bool {
+    matches!(&message.content, Content::Text(text) if **text == *RENDERED)
+}
+
+/// The messages of a request with an action, without the pair at their end: that is no history.
+pub(super) fn without_pair<'m, 'a>(messages: &'m [Message<'a>]) -> &'m [Message<'a>] {
+    &messages[..messages.len().saturating_sub(2)]
+}
+
 /// How a render call settles: nobody answers it.
 pub(super) fn rendered() -> CallOutcome {
     CallOutcome::Resolved {
@@ -123,13 +133,12 @@ fn user_action(envelope: &Value) -> Option<&Value> {
     let outer = envelope.as_object().filter(|outer| outer.len() == 1)?;
     let action = outer.get("userAction")?;
     let members = action.as_object()?;
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .is_some_and(|text| !text.is_empty() && text.len() <= MAX_TEXT)
-    };
+    let text = |value: &Value| value.as_str().is_some_and(|text| text.len() <= MAX_TEXT);
+    let word = |value: &Value| text(value) && value != "";
     let known = members.iter().all(|(name, value)| match name.as_str() {
-        "name" | "surfaceId" | "sourceComponentId" | "timestamp" | "dataContextPath" => text(value),
+        "name" | "surfaceId" | "timestamp" => word(value),
+        // The root of the data is an empty path; a component without an id has an empty one.
+        "sourceComponentId" | "dataContextPath" => text(value),
         "context" => value.is_object() && super::request::is_lossless(value, MAX_DEPTH),
         _ => false,
     });
@@ -163,6 +172,7 @@ fn tells(sentence: &str, action: &Value) -> bool {
         return false;
     };
     let component = text("sourceComponentId")
+        .filter(|component| !component.is_empty())
         .map(|component| format!(" (component: {component})"))
         .unwrap_or_default();
     let start =
@@ -222,12 +232,25 @@ mod tests {
 
     #[test]
     fn without_component_and_context() {
-        let action = json!({"userAction":{"name":"go","surfaceId":"s"}});
         let sentence = r#"User performed action "go" on surface "s". Context: {}"#;
-        assert!(
-            read(&action, &pair_of(&action, sentence))
-                .unwrap()
-                .is_some()
+        for action in [
+            json!({"userAction":{"name":"go","surfaceId":"s"}}),
+            json!({"userAction":{"name":"go","surfaceId":"s","sourceComponentId":"","dataContextPath":""}}),
+        ] {
+            let read = read(&action, &pair_of(&action, sentence)).unwrap();
+            assert!(read.is_some(), "{action}");
+        }
+    }
+
+    #[test]
+    fn members_are_sorted_at_every_depth() {
+        let action = json!({"userAction":{"name":"go","surfaceId":"s","context":{"b":[{"z":1,"a":2}],"a":{"y":null,"x":true}}}});
+        let sentence = r#"User performed action "go" on surface "s". Context: {"b":[{"z":1,"a":2}],"a":{"y":null,"x":true}}"#;
+        let read = read(&action, &pair_of(&action, sentence)).unwrap().unwrap();
+        let (_, json) = read.text.split_once("\n\n").unwrap();
+        assert_eq!(
+            json,
+            r#"{"context":{"a":{"x":true,"y":null},"b":[{"a":2,"z":1}]},"name":"go","surfaceId":"s"}"#
         );
     }
 
@@ -241,6 +264,8 @@ mod tests {
             json!({"userAction":{"name":"book"}}),
             json!({"userAction":{"name":"","surfaceId":"s1"}}),
             json!({"userAction":{"name":"book","surfaceId":"s1","context":[]}}),
+            json!({"userAction":{"name":"book","surfaceId":"s1","timestamp":1}}),
+            json!({"userAction":{"name":"x".repeat(MAX_TEXT + 1),"surfaceId":"s1"}}),
             json!({"userAction":{"name":"book","surfaceId":"s1","more":1}}),
             json!({"userAction":action()["userAction"],"more":1}),
         ] {

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Gateway;
-use super::a2ui::NewAction;
-use super::answers::give_up;
+use super::a2ui::{self, NewAction};
+use super::answers::{NewResult, pass_over};
 use super::asking::take_answers;
 use super::content::NewContent;
 use super::effect::{ContentBlock, Effect, HostMessage, MessageSource};
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
-use super::plan::{NewResult, NewUser, Plan, WorkPlan, plan};
+use super::plan::{NewUser, Plan, WorkPlan, plan};
 use super::reconnect::nothing_to_continue;
 use super::repeat::Named;
 use super::request::Request;
@@ -21,7 +21,8 @@ use super::run::{Answer, Left, Naming, Peer, Run, RunRecord, Stage, Work};
 use super::run_log::Cursor;
 use super::seen::Seen;
 use super::thread::{OpenMode, Phase};
-use crate::agui::Event;
+use crate::agui::{Event, Message};
+use crate::projection::Transcript;
 use crate::tools::Catalogue;
 
 impl Gateway {
@@ -261,7 +262,7 @@ impl Gateway {
         };
         thread.state.apply(plan.baseline);
         let mut answers = accept_results(&mut thread.seen, plan.messages.results);
-        answers.extend(plan.passed_over.iter().map(|call| give_up(call)));
+        answers.extend(plan.passed_over.into_iter().map(pass_over));
         let mut messages = accept_users(&mut thread.seen, plan.messages.users);
         if let Some(NewAction { action, digest }) = plan.messages.action {
             thread.seen.accept(&action.id, digest, String::new());
@@ -351,20 +352,40 @@ impl Gateway {
             thread_id: &thread.key.thread_id,
             run_id: &run.run_id,
             parent_run_id: request.input.parent_run_id.as_deref(),
+            protocol_version: run.peer.protocol_version(),
         });
         if let Some(state) = thread.state.value() {
             run.record.state(state);
         }
-        let pending = thread
-            .seen
-            .pending()
-            .chain(unaccepted.iter().map(String::as_str));
-        run.record.pieces(thread.transcript.snapshot(pending));
+        let pending = || {
+            let accepted = thread.seen.pending();
+            accepted.chain(unaccepted.iter().map(String::as_str))
+        };
+        let whole = thread.transcript.snapshot(pending());
+        if pending().next().is_some() && is_behind(&thread.transcript, request) {
+            let history = thread.transcript.snapshot(std::iter::empty());
+            if run.record.log.fits(&[&history, &whole]) {
+                run.record.pieces(history);
+            }
+        }
+        run.record.pieces(whole);
         let cards = thread.transcript.cards().settled();
         for event in cards.iter().chain(thread.deliverables.events()) {
             run.record.json(Arc::clone(event));
         }
     }
+}
+
+/// Whether a client holds a copy of the history that lacks some of it. Clients keep what they hold in its place and put
+/// what they lack behind it, so such a one has to get the history before it gets back what it has just sent
+/// (`ag-ui.md` §3.3; X7). Clients that send no copy are not looked at.
+fn is_behind(transcript: &Transcript, request: &Request<'_>) -> bool {
+    let messages = match request.action {
+        Some(_) => a2ui::without_pair(&request.input.messages),
+        None => &request.input.messages,
+    };
+    let is_copy = |message: &Message<'_>| matches!(message, Message::Assistant(_));
+    messages.iter().any(is_copy) && transcript.has_beside(messages.iter().map(Message::id))
 }
 
 fn accept_users(seen: &mut Seen, users: Vec<NewUser>) -> Vec<HostMessage> {

@@ -4,7 +4,6 @@
 use std::time::Instant;
 
 use super::Gateway;
-use super::a2ui::rendered;
 use super::effect::{CallDecision, CallOutcome};
 use super::ids::{ThreadId, Token};
 use super::plan::state_tool_collision;
@@ -54,9 +53,6 @@ impl Gateway {
         let violations = tool.schema().check(call.arguments);
         if !violations.is_empty() {
             return reject(format!("invalid arguments: {}", violations.join("; ")));
-        }
-        if thread.render_tool.as_deref() == Some(call.name) {
-            return CallDecision::Settle(rendered());
         }
         let wire_id = thread.transcript.wire_of(call.call_id);
         let deadline = now + self.config.frontend_tool_timeout;

@@ -3,17 +3,18 @@
 //! An answer may come before the Host has started the body (a step may make more calls than the Host runs at once), so
 //! an announced call can be answered, and the body then settles as soon as it begins.
 
-use std::collections::HashMap;
 use std::time::Instant;
+
+use indexmap::IndexMap;
 
 use super::effect::CallOutcome;
 use super::ids::Token;
 use crate::projection::FrontendResult;
 
-/// The browser's calls of one turn, by wire id.
+/// The browser's calls of one turn, by wire id, in the order in which the model made them.
 #[derive(Debug, Default)]
 pub(super) struct BrowserCalls {
-    calls: HashMap<String, BrowserCall>,
+    calls: IndexMap<String, BrowserCall>,
 }
 
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl BrowserCall {
 enum CallState {
     /// The model made it; its body has not begun.
     Announced,
-    /// The browser answered before the body began.
+    /// Answered before the body began.
     Answered(CallOutcome),
     /// The body waits for the browser.
     Parked { token: Token, deadline: Instant },
@@ -43,9 +44,19 @@ enum CallState {
 }
 
 impl BrowserCalls {
+    /// The model has made a call; the browser owes its answer.
     pub(super) fn announce(&mut self, wire_id: &str) {
+        self.insert(wire_id, CallState::Announced);
+    }
+
+    /// The model has made a call that nobody has to answer: its body settles so as soon as it begins.
+    pub(super) fn announce_answered(&mut self, wire_id: &str, outcome: CallOutcome) {
+        self.insert(wire_id, CallState::Answered(outcome));
+    }
+
+    fn insert(&mut self, wire_id: &str, state: CallState) {
         let call = BrowserCall {
-            state: CallState::Announced,
+            state,
             answer: None,
         };
         self.calls.insert(wire_id.into(), call);
@@ -80,7 +91,7 @@ impl BrowserCalls {
         self.owed().next().is_some()
     }
 
-    /// Wire ids of the calls that the browser still owes an answer to.
+    /// Wire ids of the calls that the browser still owes an answer to, in model order.
     pub(super) fn owed(&self) -> impl Iterator<Item = &str> {
         let owed = self.calls.iter().filter(|(_, call)| call.is_owed());
         owed.map(|(wire_id, _)| wire_id.as_str())
@@ -148,7 +159,7 @@ impl BrowserCalls {
     /// Ends the turn: takes every body that still waits.
     pub(super) fn drain(&mut self) -> Vec<(Token, Instant)> {
         self.calls
-            .drain()
+            .drain(..)
             .filter_map(|(_, call)| match call.state {
                 CallState::Parked { token, deadline } => Some((token, deadline)),
                 CallState::Announced | CallState::Answered(_) | CallState::Over => None,
@@ -210,6 +221,19 @@ mod tests {
         let outcome = calls.begin("c", Token(1), Instant::now()).unwrap();
         assert!(matches!(outcome, Some(CallOutcome::Resolved { text, .. }) if text == "x"));
         assert_eq!(calls.answer_of("c").unwrap().id, "m");
+    }
+
+    #[test]
+    fn a_call_that_nobody_has_to_answer_is_never_owed() {
+        let mut calls = BrowserCalls::default();
+        calls.announce("b");
+        calls.announce("a");
+        calls.announce_answered("r", text("x"));
+        assert_eq!(calls.owed().collect::<Vec<_>>(), ["b", "a"]);
+        assert!(calls.answer("r", Some(message("m")), text("y")).is_none());
+        let outcome = calls.begin("r", Token(1), Instant::now()).unwrap();
+        assert!(matches!(outcome, Some(CallOutcome::Resolved { text, .. }) if text == "x"));
+        assert!(calls.answer_of("r").is_none() && !calls.any_parked());
     }
 
     #[test]

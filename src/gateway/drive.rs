@@ -116,9 +116,9 @@ impl Gateway {
         let Some(run) = self.runs.get_mut(&run_key) else {
             return;
         };
-        if !matches!(run.stage, Stage::Syncing(_)) {
+        let Stage::Syncing(work) = &mut run.stage else {
             return;
-        }
+        };
         if outcome == ToolSync::Refused {
             // The driver has taken back every Tool of this thread.
             thread.tools = Catalogue::default();
@@ -130,24 +130,31 @@ impl Gateway {
             self.fail_and_cancel(now, run_key, &error);
             return;
         }
-        if let Stage::Syncing(work) = &run.stage
-            && let Some(error) = overtaken(thread, work)
-        {
-            self.fail(now, run_key, &error);
-            return;
+        // The Host has them, whatever becomes of the run.
+        thread.tools = work.tools.clone();
+        thread.render_tool.clone_from(&work.render_tool);
+        thread.agent.state_tool = thread.state.is_active();
+        if let Some(error) = overtaken(thread, work) {
+            if work.messages.is_empty() {
+                self.fail(now, run_key, &error);
+                return;
+            }
+            // What the person says is left, and opens a turn of its own.
+            for own in work.answers.drain(..).filter_map(|answer| answer.own) {
+                thread.seen.release(&own.id);
+            }
         }
-        let turn = thread.agent.turn;
+        let opens_turn = work.opens_turn();
+        // It is the next turn that begins where none is open.
+        let turn = thread.agent.turn.filter(|_| !opens_turn);
         let Stage::Syncing(work) = std::mem::replace(&mut run.stage, Stage::Driving { turn })
         else {
             return;
         };
-        let opens_turn = work.opens_turn();
-        thread.tools = work.tools;
-        thread.render_tool = work.render_tool;
-        thread.agent.state_tool = thread.state.is_active();
-        if opens_turn {
-            // The agent is idle, so it is the next turn that begins.
-            run.stage = Stage::Driving { turn: None };
+        if opens_turn && !thread.agent.is_idle() {
+            // The end of the turn that is open brings the run back.
+            run.stage = Stage::Admitted(work);
+            return;
         }
         let mut messages = work.notes;
         messages.extend(work.messages);

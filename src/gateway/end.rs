@@ -170,7 +170,7 @@ impl Gateway {
         };
         // Without interrupts the end always fits.
         thread.interrupts.published_len() == 0 || {
-            let end = finished(&thread.key.thread_id, &run.run_id, Some(thread));
+            let end = finished(run.peer, &thread.key.thread_id, &run.run_id, Some(thread));
             run.record.log.has_room_for_end(end.len())
         }
     }
@@ -187,9 +187,14 @@ impl Gateway {
         if matches!(ending, Ending::Waiting) {
             run.left = thread.map_or(Left::Nothing, left);
         }
+        // Where the calls that wait do not fit, their client has to tell them from the stream.
+        let waiting = matches!(ending, Ending::Waiting)
+            .then(|| finished(run.peer, thread_id, run_id, thread))
+            .filter(|end| run.record.log.has_room_for_end(end.len()));
         run.record.terminate(|room| match ending {
-            Ending::Finished => finished(thread_id, run_id, None),
-            Ending::Waiting => finished(thread_id, run_id, thread),
+            Ending::Finished | Ending::Waiting => {
+                waiting.unwrap_or_else(|| finished(run.peer, thread_id, run_id, None))
+            }
             Ending::Failed(error) => run_error(names, error.code.as_str(), &error.message, room),
             Ending::Provider { code, message } => run_error(names, cut(code, 64), message, room),
         });
@@ -232,16 +237,23 @@ fn left(thread: &Thread) -> Left {
     }
 }
 
-/// `RUN_FINISHED`, with what the thread has published where it is given.
-fn finished(thread_id: &str, run_id: &str, waiting: Option<&Thread>) -> String {
+/// `RUN_FINISHED`, with what the thread waits for where it is given: what it has published, else the browser's calls, for
+/// clients that know them there.
+fn finished(peer: Peer, thread_id: &str, run_id: &str, waiting: Option<&Thread>) -> String {
     let published = waiting.map(|thread| thread.interrupts.published());
+    let interrupts = published.as_deref().and_then(Interrupts::new);
+    let owed: Vec<&str> = match (peer, waiting) {
+        // While a run drives, its own end tells of them.
+        (Peer::Strict, Some(thread)) if thread.driver.is_none() => thread.calls.owed().collect(),
+        _ => Vec::new(),
+    };
+    let calls = (!owed.is_empty()).then_some(Outcome::Success {
+        pending_tool_call_ids: &owed,
+    });
     Event::RunFinished {
         thread_id,
         run_id,
-        outcome: published
-            .as_deref()
-            .and_then(Interrupts::new)
-            .map(Outcome::Interrupt),
+        outcome: interrupts.map(Outcome::Interrupt).or(calls),
         result: None,
     }
     .to_json()

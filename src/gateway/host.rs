@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Gateway;
+use super::a2ui::rendered;
 use super::end::Ending;
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
@@ -139,8 +140,12 @@ impl Gateway {
         };
         thread.agent.streaming = false;
         for call in &view.calls {
-            let rendered = thread.render_tool.as_deref() == Some(call.name.as_str());
-            if !rendered && thread.tools.get(&call.name).is_some() {
+            if thread.tools.get(&call.name).is_none() {
+                continue;
+            }
+            if thread.render_tool.as_deref() == Some(call.name.as_str()) {
+                thread.calls.announce_answered(&call.wire_id, rendered());
+            } else {
                 thread.calls.announce(&call.wire_id);
             }
         }

@@ -3,23 +3,20 @@
 //! A plan is made from the thread as it is, and changes nothing; whatever can be refused is refused here. Applying a
 //! plan cannot fail.
 
-use super::a2ui::NewAction;
-use super::answers;
+use super::a2ui::{self, Action, NewAction};
+use super::answers::{self, NewResult};
 use super::config::Config;
 use super::content::NewContent;
 use super::digest::{Digest, DigestKey};
-use super::effect::CallOutcome;
 use super::error::{Code, GatewayError};
 use super::prepare::Needs;
 use super::request::Request;
 use super::resume::{self, PersonAnswer};
-use super::seen::{Verdict, metadata_of, original, result_text};
+use super::seen::Verdict;
 use super::state::Baseline;
 use super::thread::Thread;
-use crate::agui::{Message, ToolMessage, UserMessage};
-use crate::projection::{
-    FrontendResult, Transcript, encode_result, encode_user, encode_user_parts, frontend_result_meta,
-};
+use crate::agui::{Message, UserMessage};
+use crate::projection::{encode_user, encode_user_parts};
 use crate::tools::STATE_TOOL;
 
 /// What a request will do.
@@ -54,13 +51,6 @@ pub(super) struct NewMessages {
     pub(super) action: Option<NewAction>,
 }
 
-impl NewMessages {
-    /// Whether the person has said or done something new.
-    fn speaks(&self) -> bool {
-        !self.users.is_empty() || self.action.is_some()
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct NewUser {
     pub(super) id: String,
@@ -68,18 +58,12 @@ pub(super) struct NewUser {
     pub(super) content: NewContent,
 }
 
-#[derive(Debug)]
-pub(super) struct NewResult {
-    /// Wire id of the call.
-    pub(super) call: String,
-    pub(super) digest: Digest,
-    pub(super) own: FrontendResult,
-    /// What clients see, and the model.
-    pub(super) text: String,
-    pub(super) outcome: CallOutcome,
-}
-
 impl NewMessages {
+    /// Whether the person has said or done something new.
+    pub(super) fn speaks(&self) -> bool {
+        !self.users.is_empty() || self.action.is_some()
+    }
+
     /// The messages as clients see them.
     pub(super) fn encoded(&self) -> Vec<String> {
         let results = self.results.iter().map(NewResult::encoded);
@@ -97,12 +81,6 @@ impl NewUser {
     }
 }
 
-impl NewResult {
-    pub(super) fn encoded(&self) -> String {
-        encode_result(&self.own, &self.call, &self.text)
-    }
-}
-
 /// Makes the plan.
 ///
 /// # Errors
@@ -115,50 +93,15 @@ pub(super) fn plan(
 ) -> Result<Plan, GatewayError> {
     let messages = new_messages(key, config, thread, request)?;
     let people = resume::answers(key, thread, request, &messages)?;
-    if !messages.users.is_empty() && messages.action.is_some() {
-        return Err(GatewayError::new(
-            Code::InvalidMessageBatch,
-            "new user messages and an action on a surface cannot share a run",
-        ));
+    if !messages.speaks() && messages.results.is_empty() && people.is_empty() {
+        return Ok(Plan::History);
     }
-    let continues = !messages.results.is_empty() || !people.is_empty();
-    let wrote_on = !messages.users.is_empty()
-        && people.is_empty()
-        && thread.calls.any_owed()
-        && answers::wrote_on(thread, request, &messages.users);
-    match (messages.speaks(), continues) {
-        (false, false) => return Ok(Plan::History),
-        _ if wrote_on => {}
-        (true, true) if messages.users.is_empty() && people.is_empty() => {
-            // What was done on a surface may come with the results of the client's own render calls.
-        }
-        (true, true) => {
-            return Err(GatewayError::new(
-                Code::InvalidMessageBatch,
-                "new user messages and new results cannot share a run",
-            ));
-        }
-        (true, false) if thread.calls.any_owed() => {
-            return Err(GatewayError::new(
-                Code::AgentBusy,
-                "the agent waits for Tool results of the browser",
-            ));
-        }
-        (true, false) if thread.interrupts.any_open() => {
-            return Err(GatewayError::new(
-                Code::AgentBusy,
-                "the agent waits for a person; read the history to learn for what",
-            ));
-        }
-        _ => {}
-    }
-    let answered = |call: &str| messages.results.iter().any(|result| result.call == call);
-    let passed_over = thread
-        .calls
-        .owed()
-        .filter(|call| wrote_on && !answered(call))
-        .map(ToOwned::to_owned)
-        .collect();
+    let passed_over = if people.is_empty() {
+        answers::passed_over(thread, request, &messages.users, &messages.results)
+    } else {
+        None
+    };
+    check_kind(thread, &messages, &people, passed_over.as_deref())?;
     let requested = request.preset.as_deref();
     let preset = thread
         .preset
@@ -172,10 +115,45 @@ pub(super) fn plan(
     Ok(Plan::Work(Box::new(WorkPlan {
         messages,
         people,
-        passed_over,
+        passed_over: passed_over.unwrap_or_default(),
         baseline,
         needs,
     })))
+}
+
+/// Whether what is new makes one kind of run, and one that the thread can take now. With `passed_over` the person's words
+/// join the turn that waits.
+fn check_kind(
+    thread: &Thread,
+    messages: &NewMessages,
+    people: &[PersonAnswer],
+    passed_over: Option<&[String]>,
+) -> Result<(), GatewayError> {
+    let mixed = |what| Err(GatewayError::new(Code::InvalidMessageBatch, what));
+    let busy = |what| Err(GatewayError::new(Code::AgentBusy, what));
+    if messages.action.is_some() && !messages.users.is_empty() {
+        return mixed("new user messages and an action on a surface cannot share a run");
+    }
+    if passed_over.is_some() || !messages.speaks() {
+        return Ok(());
+    }
+    if !people.is_empty() {
+        return mixed("new input and answers to interrupts cannot share a run");
+    }
+    if !messages.results.is_empty() {
+        return match messages.action {
+            // The client's own render calls end with what the person does on their surfaces.
+            Some(_) => Ok(()),
+            None => mixed("new user messages and new Tool results cannot share a run"),
+        };
+    }
+    if thread.calls.any_owed() {
+        return busy("the agent waits for Tool results of the browser");
+    }
+    if thread.interrupts.any_open() {
+        return busy("the agent waits for a person; read the history to learn for what");
+    }
+    Ok(())
 }
 
 /// Finds what the thread has not seen yet.
@@ -187,18 +165,29 @@ fn new_messages(
 ) -> Result<NewMessages, GatewayError> {
     let mut users: Vec<NewUser> = Vec::new();
     let mut results: Vec<NewResult> = Vec::new();
-    let action = new_action(key, thread, request)?;
-    // The pair that reports an action is no history.
-    let pair = request.action.as_ref().map(|action| action.id.as_str());
-    for message in &request.input.messages {
+    let (messages, action) = match &request.action {
+        Some(action) => (
+            a2ui::without_pair(&request.input.messages),
+            new_action(key, thread, action)?,
+        ),
+        None => (&*request.input.messages, None),
+    };
+    for message in messages {
         match message {
             Message::User(message) => users.extend(new_user(key, config, thread, &users, message)?),
-            Message::Tool(message) if pair == Some(&*message.id) => {}
             Message::Tool(message) => {
-                results.extend(new_result(key, thread, request, &results, message)?);
+                results.extend(answers::judge(key, thread, request, &results, message)?);
             }
             // Assistant and system messages are the server's to keep; what a client holds of them is a copy.
             _ => {}
+        }
+    }
+    if let Some(new) = &action {
+        let of_action = |id: &str| id == new.action.id;
+        let shared = users.iter().any(|user| of_action(&user.id))
+            || results.iter().any(|result| of_action(&result.own.id));
+        if shared {
+            return Err(conflict("message"));
         }
     }
     Ok(NewMessages {
@@ -211,20 +200,20 @@ fn new_messages(
 fn new_action(
     key: DigestKey,
     thread: &Thread,
-    request: &Request<'_>,
+    action: &Action,
 ) -> Result<Option<NewAction>, GatewayError> {
-    let Some(action) = request.action.clone() else {
-        return Ok(None);
-    };
     let digest = key.action(&action.text);
     match thread.seen.compare(&action.id, digest) {
-        Verdict::New => Ok(Some(NewAction { action, digest })),
+        Verdict::New => Ok(Some(NewAction {
+            action: action.clone(),
+            digest,
+        })),
         Verdict::Known => Ok(None),
         Verdict::Conflict => Err(conflict("message")),
     }
 }
 
-fn conflict(what: &str) -> GatewayError {
+pub(super) fn conflict(what: &str) -> GatewayError {
     GatewayError::new(
         Code::MessageIdConflict,
         format!("a {what} id was used before with other content"),
@@ -257,93 +246,6 @@ fn new_user(
         digest,
         content,
     }))
-}
-
-fn new_result(
-    key: DigestKey,
-    thread: &Thread,
-    request: &Request<'_>,
-    earlier: &[NewResult],
-    message: &ToolMessage<'_>,
-) -> Result<Option<NewResult>, GatewayError> {
-    let call = &*message.tool_call_id;
-    let owed = thread.calls.is_owed(call);
-    if answers::is_filling(message) && thread.transcript.call(call).is_some() {
-        // A runtime between us and the browser invented it.
-        return Ok(None);
-    }
-    if !owed && Transcript::is_server_result(&message.id, call) {
-        // The server's own result, as the stream or a snapshot gave it.
-        return Ok(None);
-    }
-    let digest = key.result(message);
-    match thread.seen.compare_result(digest, message) {
-        Verdict::Known => return Ok(None),
-        Verdict::Conflict => return Err(conflict("Tool result")),
-        Verdict::New => {}
-    }
-    if !owed {
-        let settled = thread
-            .transcript
-            .call(call)
-            .is_some_and(|(_, settled)| settled);
-        return if settled
-            || thread.calls.answer_of(call).is_some()
-            || resume::speaks_for(thread, request, call)
-        {
-            // History: the call has its result, whatever this client calls it.
-            Ok(None)
-        } else {
-            Err(GatewayError::new(
-                Code::UnknownToolResult,
-                "a Tool result answers no call that waits for the browser",
-            ))
-        };
-    }
-    if let Some(twin) = earlier.iter().find(|twin| twin.call == call) {
-        return if twin.own.id == *message.id && twin.digest == digest {
-            Ok(None)
-        } else {
-            Err(GatewayError::new(
-                Code::InvalidToolResultBatch,
-                "a call is answered twice",
-            ))
-        };
-    }
-    if earlier.iter().any(|twin| twin.own.id == *message.id) {
-        return Err(GatewayError::new(
-            Code::InvalidToolResultBatch,
-            "two Tool results share an id",
-        ));
-    }
-    Ok(Some(answer(call, digest, message)))
-}
-
-fn answer(call: &str, digest: Digest, message: &ToolMessage<'_>) -> NewResult {
-    let own = FrontendResult {
-        id: message.id.clone().into_owned(),
-        encrypted_value: message.encrypted_value.as_deref().map(Into::into),
-        subagent_run_id: message.subagent_run_id.as_deref().map(Into::into),
-        metadata: metadata_of(message),
-        original: Some(original(message)),
-    };
-    let text = result_text(message);
-    let outcome = match message.error.as_deref() {
-        Some(error) if !error.is_empty() => CallOutcome::Rejected {
-            message: error.into(),
-        },
-        _ => CallOutcome::Resolved {
-            text: text.clone(),
-            meta: Some(frontend_result_meta(&own)),
-        },
-    };
-    NewResult {
-        call: call.into(),
-        digest,
-        own,
-        text,
-        outcome,
-    }
 }
 
 fn check_collisions(

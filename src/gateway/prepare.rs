@@ -179,8 +179,8 @@ impl Gateway {
         }
     }
 
-    /// The Host has not taken the messages of the run that opens a turn: a file of them is not there any more. The agent
-    /// got nothing of it.
+    /// The Host has not taken the messages of a run: a file of them is not there any more. The agent got none of them. The
+    /// turn that they were to join is cancelled: it would go on without what the person said.
     pub fn handle_undelivered(&mut self, now: Instant, thread_id: ThreadId, error: &GatewayError) {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
@@ -189,6 +189,10 @@ impl Gateway {
             return;
         };
         thread.seen.release_all();
-        self.fail(now, run, error);
+        if thread.agent.turn.is_some() {
+            self.fail_and_cancel(now, run, error);
+        } else {
+            self.fail(now, run, error);
+        }
     }
 }

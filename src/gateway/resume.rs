@@ -47,7 +47,7 @@ pub(super) fn answers(
         }
     }
     let published = thread.interrupts.published_len();
-    let new_work = !messages.users.is_empty() || !messages.results.is_empty();
+    let new_work = messages.speaks() || !messages.results.is_empty();
     if open.is_empty() {
         return if new_work && published > 0 {
             Err(incomplete(published))

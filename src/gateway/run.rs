@@ -72,6 +72,14 @@ impl Peer {
             None => Self::Early,
         }
     }
+
+    /// The version to declare to it.
+    pub(super) fn protocol_version(self) -> Option<&'static str> {
+        match self {
+            Self::Early => None,
+            Self::Strict => Some("1.0"),
+        }
+    }
 }
 
 /// Where a run stands.

@@ -136,6 +136,17 @@ impl RunLog {
         self.terminated = true;
     }
 
+    /// Whether these events fit, each in its pieces, one after the other.
+    pub(super) fn fits(&self, events: &[&[Arc<str>]]) -> bool {
+        let bytes: usize = events
+            .iter()
+            .flat_map(|pieces| pieces.iter())
+            .map(|piece| piece.len())
+            .sum();
+        self.entries.len() + events.len() < self.limits.events
+            && self.bytes + bytes + self.reserve <= self.limits.bytes
+    }
+
     /// Whether a terminal event of that many bytes fits.
     pub(super) fn has_room_for_end(&self, bytes: usize) -> bool {
         self.bytes + bytes <= self.limits.bytes

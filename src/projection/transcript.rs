@@ -3,7 +3,7 @@
 //! Every record updates it once; messages are kept as encoded JSON, so a snapshot joins them and derives nothing (X6).
 //! A cold resume feeds the log through the very same code, so live and cold cannot differ.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::cards::Cards;
@@ -33,6 +33,8 @@ pub struct Transcript {
     /// Encoded messages, comma-separated; shared with the snapshots of every run.
     pieces: Vec<Arc<str>>,
     tail: String,
+    /// Ids of all messages.
+    ids: HashSet<Box<str>>,
     /// Every call of the session, by wire id.
     calls: HashMap<String, Call>,
     /// Wire ids of the step under way, by the provider's id.
@@ -60,6 +62,7 @@ impl Transcript {
             prefix: id_prefix(session_id),
             pieces: Vec::new(),
             tail: String::new(),
+            ids: HashSet::new(),
             calls: HashMap::new(),
             step_calls: HashMap::new(),
             cards: Cards::default(),
@@ -95,6 +98,13 @@ impl Transcript {
     #[must_use]
     pub fn is_server_result(message_id: &str, wire_id: &str) -> bool {
         message_id.strip_prefix(RESULT_PREFIX) == Some(wire_id)
+    }
+
+    /// Whether the history has a message whose id is not among these.
+    #[must_use]
+    pub fn has_beside<'a>(&self, ids: impl Iterator<Item = &'a str>) -> bool {
+        let known: HashSet<&str> = ids.filter(|id| self.ids.contains(*id)).collect();
+        known.len() < self.ids.len()
     }
 
     /// The cards of the session.
@@ -137,10 +147,11 @@ impl Transcript {
             parts.write_json(&mut json);
             json
         });
-        self.push(&match &parts {
+        let encoded = match &parts {
             Some(parts) => encode_user_parts(&message.id, parts),
             None => encode_user(&message.id, &message.texts),
-        });
+        };
+        self.push(&message.id, &encoded);
         Change::User {
             id: message.id,
             texts: message.texts,
@@ -173,7 +184,7 @@ impl Transcript {
             })
             .collect();
         if let Some(encoded) = encode_assistant(&id, &message.text, &calls) {
-            self.push(&encoded);
+            self.push(&id, &encoded);
         }
         AssistantView {
             id,
@@ -223,7 +234,7 @@ impl Transcript {
                 Some(own) => encode_result(own, &wire_id, &result.text),
                 None => encode_server_result(&message_id, &wire_id, &result.text),
             };
-            self.push(&encoded);
+            self.push(&message_id, &encoded);
         }
         let card = if hidden || frontend.is_some() || browser.is_frontend(&name) {
             None
@@ -251,7 +262,8 @@ impl Transcript {
             .unwrap_or_else(|| call_id.into())
     }
 
-    fn push(&mut self, encoded: &str) {
+    fn push(&mut self, id: &str, encoded: &str) {
+        self.ids.insert(id.into());
         if !(self.pieces.is_empty() && self.tail.is_empty()) {
             self.tail.push(',');
         }

@@ -91,10 +91,16 @@ impl Tool {
             && self.schema.json() == other.schema.json()
     }
 
+    /// Whether its name stands for a description.
+    fn is_named_only(&self) -> bool {
+        self.description == self.name.as_str()
+    }
+
     /// Whether the request's Tool is this one, letter for letter, so that nothing has to be read again.
     fn was_sent_as(&self, raw: &RawTool<'_>) -> bool {
         self.name.as_str() == raw.name
-            && self.description == raw.description
+            && (self.description == raw.description
+                || raw.description.is_empty() && self.is_named_only())
             && match (&self.sent, parameters_text(raw)) {
                 (Sent::Nothing, sent) => sent.is_none(),
                 (Sent::AsSchema, sent) => sent == Some(self.schema.json()),

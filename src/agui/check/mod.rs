@@ -3,13 +3,15 @@
 //!
 //! An event passes three stages, as it does there: the schema, the expansion of `*_CHUNK` events, and the
 //! sequence rules. On top of the client's rules a stream must end with a terminal event: the client takes a
-//! missing one for success (ag-ui#2300), a gateway must not.
+//! missing one for success (ag-ui#2300), a gateway must not. A stream that says `protocolVersion` is for a later client.
 //!
+//! - `declared`: what a later client knows more
 //! - `rule`: names of the rules
 //! - `step`: what the later stages need to know of an event
 //! - `lanes`: chunk expansion
 //! - `verify`, with `owners` and `thinking`: the sequence rules
 
+mod declared;
 mod lanes;
 mod owners;
 mod rule;
@@ -22,6 +24,7 @@ mod verify;
 use serde_json::Value;
 
 use super::{Event, Issue, validate_event};
+use declared::Declared;
 use lanes::Lanes;
 pub use rule::Rule;
 use step::Step;
@@ -61,6 +64,7 @@ impl Broken {
 #[derive(Default)]
 pub struct Checker {
     fed: usize,
+    declared: Declared,
     lanes: Lanes,
     verifier: Verifier,
     violation: Option<Violation>,
@@ -140,6 +144,7 @@ impl Checker {
     }
 
     fn take(&mut self, event: &Value) -> Result<(), Broken> {
+        let event = &*self.declared.reduce(event);
         validate_event(event).map_err(|issues| {
             let issues: Vec<String> = issues.iter().map(Issue::to_string).collect();
             Broken::new(Rule::InvalidEvent, issues.join("; "))

@@ -333,6 +333,7 @@ fn the_three_forms_of_an_event_are_one() {
             thread_id: "t",
             run_id: "r",
             parent_run_id: None,
+            protocol_version: None,
         })
         .unwrap();
     assert_eq!(checker.finish().unwrap_err().rule, Rule::MissingTerminal);
@@ -359,4 +360,32 @@ fn a_stream_is_an_array() {
             .map(|violation| violation.rule),
         Some(Rule::InvalidEvent)
     );
+}
+
+#[test]
+fn a_stream_that_says_its_version_may_name_the_calls_that_wait() {
+    let end = |protocol_version, ids: &[&str]| {
+        let mut checker = Checker::new();
+        let started = Event::RunStarted {
+            thread_id: "t",
+            run_id: "r",
+            parent_run_id: None,
+            protocol_version,
+        };
+        checker.feed_event(&started).unwrap();
+        let finished = Event::RunFinished {
+            thread_id: "t",
+            run_id: "r",
+            outcome: Some(crate::agui::Outcome::Success {
+                pending_tool_call_ids: ids,
+            }),
+            result: None,
+        };
+        checker
+            .feed_event(&finished)
+            .map_err(|violation| violation.rule)
+    };
+    assert_eq!(end(Some("1.0"), &["a", "b"]), Ok(()));
+    assert_eq!(end(Some("1.0"), &[]), Ok(()));
+    assert_eq!(end(None, &["a"]), Err(Rule::InvalidEvent));
 }

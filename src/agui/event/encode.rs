@@ -75,10 +75,12 @@ impl Event<'_> {
                 thread_id,
                 run_id,
                 parent_run_id,
+                protocol_version,
             } => {
                 object.string("threadId", thread_id);
                 object.string("runId", run_id);
                 object.string_if("parentRunId", parent_run_id);
+                object.string_if("protocolVersion", protocol_version);
             }
             Self::RunFinished {
                 thread_id,
@@ -248,7 +250,12 @@ impl Outcome<'_> {
     fn write_json(self, out: &mut String) {
         let mut object = ObjectWriter::open(out);
         match self {
-            Self::Success => object.string("type", "success"),
+            Self::Success {
+                pending_tool_call_ids,
+            } => {
+                object.string("type", "success");
+                write_ids(&mut object, "pendingToolCallIds", pending_tool_call_ids);
+            }
             Self::Interrupt(Interrupts(interrupts)) => {
                 object.string("type", "interrupt");
                 write_array(interrupts, object.key("interrupts"), Interrupt::write_json);
@@ -281,13 +288,16 @@ impl SubagentOutcome<'_> {
             Self::Success => object.string("type", "success"),
             Self::Suspended { interrupt_ids } => {
                 object.string("type", "suspended");
-                if !interrupt_ids.is_empty() {
-                    write_array(interrupt_ids, object.key("interruptIds"), |id, out| {
-                        write_string(id, out)
-                    });
-                }
+                write_ids(&mut object, "interruptIds", interrupt_ids);
             }
         }
         object.close();
+    }
+}
+
+/// A list of ids, where there are any.
+fn write_ids(object: &mut ObjectWriter<'_>, name: &'static str, ids: &[&str]) {
+    if !ids.is_empty() {
+        write_array(ids, object.key(name), |id, out| write_string(id, out));
     }
 }

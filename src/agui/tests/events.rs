@@ -142,6 +142,7 @@ fn emitted_events_fit_the_schema_and_hold_no_null() {
                 thread_id: "t",
                 run_id: "r",
                 parent_run_id: None,
+                protocol_version: None,
             },
             r#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#,
         ),
@@ -150,8 +151,9 @@ fn emitted_events_fit_the_schema_and_hold_no_null() {
                 thread_id: "t",
                 run_id: "r",
                 parent_run_id: Some("p"),
+                protocol_version: Some("1.0"),
             },
-            r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","parentRunId":"p"}"#,
+            r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","parentRunId":"p","protocolVersion":"1.0"}"#,
         ),
         (
             Event::RunFinished {
@@ -166,7 +168,9 @@ fn emitted_events_fit_the_schema_and_hold_no_null() {
             Event::RunFinished {
                 thread_id: "t",
                 run_id: "r",
-                outcome: Some(Outcome::Success),
+                outcome: Some(Outcome::Success {
+                    pending_tool_call_ids: &[],
+                }),
                 result: Some(encoded("1")),
             },
             r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r","result":1,"outcome":{"type":"success"}}"#,

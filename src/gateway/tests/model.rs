@@ -29,6 +29,8 @@ enum Move {
         /// The last message carries a file.
         file: bool,
         extras: bool,
+        /// The A2UI middleware renders the browser's Tool.
+        render: bool,
     },
     /// A browser answers some of the calls that it has seen.
     Answer {
@@ -36,6 +38,14 @@ enum Move {
         run: u8,
         calls: Vec<u8>,
         error: bool,
+    },
+    /// A person writes on or acts on a surface, behind the calls that clients have seen or not, with answers to some.
+    GoOn {
+        thread: u8,
+        run: u8,
+        words: Words,
+        known: bool,
+        calls: Vec<u8>,
     },
     /// A person answers what a client was told last, all of it or not, well or badly, sometimes twice.
     Resume {
@@ -81,6 +91,14 @@ enum Move {
     Crash,
 }
 
+/// What a person says who goes on, of a small pool.
+#[derive(Debug, Clone, Copy)]
+enum Words {
+    Text(u8),
+    File(u8),
+    Action(u8),
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Reply {
     Whole,
@@ -120,16 +138,26 @@ fn replies() -> impl Strategy<Value = Reply> {
     ]
 }
 
+fn words() -> impl Strategy<Value = Words> {
+    prop_oneof![
+        3 => (0u8..8).prop_map(Words::Text),
+        1 => (0u8..8).prop_map(Words::File),
+        1 => (0u8..4).prop_map(Words::Action),
+    ]
+}
+
 fn moves() -> impl Strategy<Value = Move> {
     let messages = prop::collection::vec(0u8..6, 0..3);
     prop_oneof![
         6 => (
             (0u8..3, 0u8..12, messages, prop::option::of(0u8..4)),
-            (prop::option::weighted(0.2, 0u8..3), prop::bool::weighted(0.2), any::<bool>()),
+            (prop::option::weighted(0.2, 0u8..3), prop::bool::weighted(0.2), any::<bool>(), prop::bool::weighted(0.2)),
         )
-            .prop_map(|((thread, run, messages, state), (preset, file, extras))| Move::Ask {
-                thread, run, messages, state, preset, file, extras,
+            .prop_map(|((thread, run, messages, state), (preset, file, extras, render))| Move::Ask {
+                thread, run, messages, state, preset, file, extras, render,
             }),
+        3 => (0u8..3, 0u8..12, words(), prop::bool::weighted(0.8), prop::collection::vec(any::<u8>(), 0..2))
+            .prop_map(|(thread, run, words, known, calls)| Move::GoOn { thread, run, words, known, calls }),
         5 => (0u8..3, 0u8..12, prop::collection::vec(any::<u8>(), 1..3), any::<bool>())
             .prop_map(|(thread, run, calls, error)| Move::Answer { thread, run, calls, error }),
         4 => (0u8..3, 0u8..12, replies(), any::<bool>())
@@ -180,7 +208,7 @@ fn people_schedule() -> impl Strategy<Value = (u32, Vec<Move>)> {
         3 => Just(Move::Drive),
         4 => answers().prop_map(step),
         1 => (0u8..12).prop_map(|run| Move::Answer { thread: 0, run, calls: vec![0, 1], error: false }),
-        1 => (0u8..12).prop_map(|run| Move::Ask { thread: 0, run, messages: Vec::new(), state: None, preset: None, file: false, extras: false }),
+        1 => (0u8..12).prop_map(|run| Move::Ask { thread: 0, run, messages: Vec::new(), state: None, preset: None, file: false, extras: false, render: false }),
         1 => Just(Move::Nag(0)),
         2 => moves(),
     ];
@@ -194,6 +222,7 @@ fn people_schedule() -> impl Strategy<Value = (u32, Vec<Move>)> {
             preset: None,
             file: false,
             extras: false,
+            render: false,
         };
         let calls = Answer::Calls(calls.into_iter().map(Into::into).collect());
         let begin = [
@@ -205,6 +234,60 @@ fn people_schedule() -> impl Strategy<Value = (u32, Vec<Move>)> {
         ];
         (grace, begin.into_iter().chain(more).collect())
     })
+}
+
+/// Schedules that begin with a turn that waits for the browser, and keep to its thread.
+fn browser_schedule() -> impl Strategy<Value = (u32, Vec<Move>)> {
+    let step = |answer| Move::Step(0, answer);
+    let calls = || {
+        prop::collection::vec(
+            prop_oneof![3 => Just("pick"), 1 => Just("backend"), 1 => Just(ASK)],
+            1..4,
+        )
+        .prop_map(|names| Answer::Calls(names.into_iter().map(Into::into).collect()))
+    };
+    let more = prop_oneof![
+        5 => (0u8..12, words(), prop::bool::weighted(0.9), prop::collection::vec(any::<u8>(), 0..2))
+            .prop_map(|(run, words, known, calls)| Move::GoOn { thread: 0, run, words, known, calls }),
+        2 => (0u8..12).prop_map(|run| Move::Answer { thread: 0, run, calls: vec![0, 1], error: false }),
+        2 => prop_oneof![Just(0u32), Just(400_000)].prop_map(Move::Advance),
+        4 => Just(Move::Drive),
+        2 => Just(Move::Flush),
+        2 => prop::bool::weighted(0.9).prop_map(Move::Prepare),
+        1 => Just(Move::Undeliverable),
+        2 => calls().prop_map(step),
+        4 => answers().prop_map(step),
+        2 => moves(),
+    ];
+    let grace = prop_oneof![Just(0u32), Just(5_000)];
+    (
+        grace,
+        any::<bool>(),
+        calls(),
+        prop::collection::vec(more, 1..60),
+    )
+        .prop_map(move |(grace, render, calls, more)| {
+            let opening = Move::Ask {
+                thread: 0,
+                run: 0,
+                messages: vec![0],
+                state: None,
+                preset: None,
+                file: false,
+                extras: false,
+                render,
+            };
+            let begin = [
+                opening,
+                Move::Open,
+                Move::Drive,
+                step(Answer::Fail),
+                step(calls),
+                Move::Advance(0),
+                Move::Flush,
+            ];
+            (grace, begin.into_iter().chain(more).collect())
+        })
 }
 
 fn world(grace: u32) -> World {
@@ -231,6 +314,7 @@ impl World {
                 preset,
                 file,
                 extras,
+                render,
             } => {
                 let texts: Vec<(String, String)> = messages
                     .iter()
@@ -251,6 +335,10 @@ impl World {
                 }
                 if *extras {
                     props["dsh"] = json!({"reasoning": true, "stateDelta": true});
+                    body["protocolVersion"] = "1.0".into();
+                }
+                if *render {
+                    props["injectA2UITool"] = "pick".into();
                 }
                 body["forwardedProps"] = props;
                 if *file && let Some(last) = body["messages"].as_array_mut().unwrap().last_mut() {
@@ -283,6 +371,16 @@ impl World {
                     })
                     .collect();
                 let body = json!({"threadId":thread,"runId":format!("a{run}"),"messages":results,"tools":[pick()]});
+                let _ = self.send(&body);
+            }
+            Move::GoOn {
+                thread,
+                run,
+                words,
+                known,
+                calls,
+            } => {
+                let body = self.going_on(&format!("t{thread}"), *run, *words, *known, calls);
                 let _ = self.send(&body);
             }
             Move::Resume {
@@ -355,6 +453,46 @@ impl World {
             Move::Crash => self.crash(),
         }
         self.check_limits();
+    }
+
+    /// A request of a person who goes on.
+    fn going_on(&self, thread: &str, run: u8, words: Words, known: bool, calls: &[u8]) -> Value {
+        let seen = self.seen_calls(thread);
+        let mut messages = Vec::new();
+        if known {
+            let made: Vec<Value> = seen
+                .iter()
+                .map(|call| json!({"id":call,"type":"function","function":{"name":"pick","arguments":"{}"}}))
+                .collect();
+            messages.push(json!({"id":"copy","role":"assistant","toolCalls":made}));
+        }
+        for n in calls {
+            if let Some(call) = seen.get(usize::from(*n) % seen.len().max(1)) {
+                messages.push(json!({"id":format!("for-{call}"),"role":"tool","toolCallId":call,"content":"yes"}));
+            }
+        }
+        let mut body = ask(thread, &format!("g{run}"), &[]);
+        match words {
+            Words::Text(n) => messages.push(
+                json!({"id":format!("m{}", n / 2),"role":"user","content":format!("text {n}")}),
+            ),
+            Words::File(n) => {
+                let file = self.file_part(thread, FileKind::File, Some("r"));
+                messages.push(json!({"id":format!("m{}", n / 2),"role":"user","content":[file]}));
+            }
+            Words::Action(n) => {
+                let action = json!({"name":"go","surfaceId":"s","context":{"n":n}});
+                let told = format!(
+                    "User performed action \"go\" on surface \"s\". Context: {{\"n\":{n}}}"
+                );
+                messages.push(json!({"id":"asks","role":"assistant","toolCalls":[{"id":"log","type":"function","function":{"name":"log_a2ui_event","arguments":action.to_string()}}]}));
+                messages.push(json!({"id":format!("act{}", n / 2),"role":"tool","toolCallId":"log","content":told}));
+                body["forwardedProps"] = json!({"a2uiAction":{"userAction":action}});
+            }
+        }
+        body["messages"] = messages.into();
+        body["tools"] = json!([pick()]);
+        body
     }
 
     /// A request that answers what a client of the thread was told last.
@@ -573,6 +711,11 @@ proptest! {
 
     #[test]
     fn every_schedule_of_people_holds_the_invariants((grace, schedule) in people_schedule()) {
+        hold(grace, &schedule);
+    }
+
+    #[test]
+    fn every_schedule_of_browsers_holds_the_invariants((grace, schedule) in browser_schedule()) {
         hold(grace, &schedule);
     }
 }

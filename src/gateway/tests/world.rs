@@ -327,8 +327,8 @@ impl World {
             Effect::Cancel { thread } => self.live(thread).cancel(),
             Effect::Prepare { thread, preset, .. } => {
                 assert!(
-                    self.live(thread).turn_is_over(),
-                    "nothing is prepared in a turn"
+                    self.live(thread).turn_is_over() || preset.is_none(),
+                    "no preset is selected in a turn"
                 );
                 assert!(
                     !self.preparing.iter().any(|(other, _)| *other == thread),
