@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
@@ -59,16 +59,25 @@ test('the browser-tools row takes what the README says', () => {
   }
 })
 
+/** The codes of the core: what each one says, its name and its status. */
+function coreCodes(): [doc: string, code: string, status: string][] {
+  const codes = [...read('src', 'gateway', 'error.rs').matchAll(/\/\/\/ ([^\n]*)\n\s+\w+ = "(\w+)", (\d{3});/g)]
+  assert.ok(codes.length > 50)
+  return codes.map(([, doc = '', code = '', status = '']) => [doc, code, status])
+}
+
+test('every code of the core is provoked over HTTP', () => {
+  const specs = globSync('__test__/gateway/**/*.spec.ts', { cwd: ROOT }).map(file => read(file)).join('\n')
+  assert.deepEqual(coreCodes().map(([, code]) => code).filter(code => !new RegExp(`\\b${code}'`).test(specs)), [])
+})
+
 test('the table of error codes lists every code of the core under its status', () => {
-  const source = read('src', 'gateway', 'error.rs')
-  const codes = [...source.matchAll(/\/\/\/ ([^\n]*)\n\s+\w+ = "([A-Z_]+)", (\d{3});/g)]
-  assert.ok(codes.length > 30)
   const expected = new Map<string, string[]>()
-  for (const [, doc = '', code = '', status = ''] of codes) {
+  for (const [doc, code, status] of coreCodes()) {
     const row = doc.includes('in streams only') ? 'stream' : status
     expected.set(row, [...expected.get(row) ?? [], code])
   }
-  const rows = table('Error codes').map(([status = '', listed = '']) => [status, [...listed.matchAll(/`([A-Z_]+)`/g)].map(([, code]) => code!).toSorted()])
+  const rows = table('Error codes').map(([status = '', listed = '']) => [status, [...listed.matchAll(/`(\w+)`/g)].map(([, code]) => code!).toSorted()])
   assert.deepEqual(Object.fromEntries(rows), Object.fromEntries([...expected].map(([status, list]) => [status, list.toSorted()])))
 })
 

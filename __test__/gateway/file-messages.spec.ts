@@ -10,7 +10,7 @@ import type { GenerateOptions } from '@deepseek-ai/dsh-llm'
 import { connect, VERSIONS } from '../support/client.ts'
 import { watchUploads } from '../support/file-uploads.ts'
 import type { WatchedUploads } from '../support/file-uploads.ts'
-import { body, bootGateway, browserTool, errorOf, Gate, history, hostTool, input, logOf, original, registerTools, say, user } from '../support/gateway.ts'
+import { body, bootGateway, browserTool, errorOf, Gate, history, hostTool, input, logOf, mountPlugin, original, registerTools, say, user } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import type { NewerUploads } from '../support/newer/uploads.ts'
 import { png } from '../support/png.ts'
@@ -218,6 +218,19 @@ test('a client that leaves after admission leaves a message that may be sent aga
   await gateway.left(run)
   // It was claimed: it stays accepted, and is shown.
   assert.deepEqual(history(await gateway.run({ messages: [user('u-1', content)] }))[0]?.content, content)
+})
+
+test('a message that the agent lets go may be sent again with its file', async (t) => {
+  const { gateway, uploads } = await withUploads(t)
+  const content = [text('see'), await file(gateway)]
+  const policy = await mountPlugin(gateway.host.ctx, [], (plugin) => {
+    plugin.on('agent/pre-step', () => Promise.resolve({ kind: 'reject' as const }))
+  })
+  assert.equal(errorOf(await gateway.run({ messages: [user('u-1', content)] })).code, 'AGENT_BLOCKED')
+  await policy.dispose()
+  gateway.adapter.queue(say('one'))
+  assert.deepEqual(history(await gateway.run({ messages: [user('u-1', content)] }))[0]?.content, content)
+  assert.equal(uploads.receiptsOf(gateway.agent()).size, 0)
 })
 
 test('an upload that vanishes between admission and delivery fails the run in its stream', async (t) => {

@@ -51,8 +51,8 @@ export const NAME: Asked = { id: 'name', question: 'What is your name?' }
 export function interruptsOf(events: readonly WireEvent[]): readonly WireInterrupt[] {
   const last = events.at(-1)
   assert.equal(last?.type, 'RUN_FINISHED')
-  if (last.outcome === undefined) return []
-  assert.equal(last.outcome.type, 'interrupt')
+  // A client of 1.0 learns there, too, which calls its page owes.
+  if (last.outcome?.type !== 'interrupt') return []
   const interrupts = last.outcome.interrupts ?? []
   for (const { id, expiresAt } of interrupts) {
     assert.match(id, /^interrupt-[0-9a-f]{32}$/)

@@ -22,7 +22,7 @@ import { People } from './people.ts'
 import { INTERRUPTION_TOLD } from './port.ts'
 import type { AgentEvents, HostAgent, HostMessage, HostTool, RunNeeds, StoredFile } from './port.ts'
 import { selectPreset } from './presets.ts'
-import { bindFiles, checkFiles, commit, release } from './prompt-files.ts'
+import { bindFiles, checkFiles, HeldUploads, release } from './prompt-files.ts'
 import type { BoundMessage } from './prompt-files.ts'
 import { AskTool } from './questions.ts'
 import type { QuestionPlace } from './questions.ts'
@@ -75,6 +75,7 @@ export class DshAgent implements HostAgent {
   #status: 'idle' | 'running' = 'idle'
   /** Batches that must not join the turn that runs. */
   #waiting: BoundMessage[][] = []
+  readonly #uploads = new HeldUploads()
   readonly #bodies = new Set<string>()
   readonly #own = new Map<string, OwnTool>()
   #parentOf: ParentScope | undefined
@@ -279,6 +280,7 @@ export class DshAgent implements HostAgent {
   #logged(event: LoggedEvent): void {
     this.#publishing = true
     try {
+      if (event.type === 'user/message') this.#uploads.logged((event.data as { readonly id: string }).id)
       if (this.#boundary === undefined) {
         this.#settleAttempt(event)
         // What the log holds will be in the history: only an attempt that is still open must be told.
@@ -330,6 +332,7 @@ export class DshAgent implements HostAgent {
   }
 
   #statusChanged(status: 'idle' | 'running'): void {
+    if (status === 'idle') this.#uploads.release()
     if (status === 'idle' && this.#waiting.length > 0) queueMicrotask(() => this.#deliverWaiting())
     else this.#reportStatus(status)
   }
@@ -358,10 +361,10 @@ export class DshAgent implements HostAgent {
         if (wake && index === batch.length - 1) this.agent.followup(message)
         else this.agent.inject(message)
       }
-      commit(batch)
-    } finally {
-      // Of what was committed nothing is left to release.
+      this.#uploads.hold(batch)
+    } catch (error) {
       release(batch)
+      throw error
     }
   }
 

@@ -105,14 +105,36 @@ function bind(ctx: Context, agent: Agent, message: HostMessage): BoundMessage {
   }
 }
 
-/** The agent has the messages: their uploads retire with them. */
-export function commit(bound: readonly BoundMessage[]): void {
-  for (const { binding } of bound) binding?.commit()
-}
-
 /** The agent does not get the messages: their uploads may be sent again. */
 export function release(bound: readonly BoundMessage[]): void {
   for (const { binding } of bound) binding?.[Symbol.dispose]()
+}
+
+/**
+ * Uploads of messages that an agent has and has not logged yet. They retire with their message; one that the agent
+ * lets go may be sent again with its files.
+ */
+export class HeldUploads {
+  readonly #bindings = new Map<string, Binding>()
+
+  /** The agent has the messages. */
+  hold(bound: readonly BoundMessage[]): void {
+    for (const { message: { id }, binding } of bound) {
+      if (id !== undefined && binding !== undefined) this.#bindings.set(id, binding)
+    }
+  }
+
+  /** A message of that id is in the log: its uploads are used up. */
+  logged(id: string): void {
+    this.#bindings.get(id)?.commit()
+    this.#bindings.delete(id)
+  }
+
+  /** The agent rests: what it has not logged, it has let go. */
+  release(): void {
+    for (const binding of this.#bindings.values()) binding[Symbol.dispose]()
+    this.#bindings.clear()
+  }
 }
 
 function notStaged(cause?: unknown): HostError {
