@@ -95,7 +95,7 @@ test('every event of a run, and every character of a merged delta, is a place to
 
 /** Every id that ends in a frame, with the part of the frame that goes with it. */
 function cutsOf(frame: string): [id: string, sent: string][] {
-  const [, entry, offset, data = ''] = /^id: (\d+)(\.\d+)?\ndata: (.*)\n\n$/u.exec(frame) ?? assert.fail(frame)
+  const [, entry, offset, data = ''] = /^id: ([0-9a-f]{8}-\d+)(\.\d+)?\ndata: (.*)\n\n$/u.exec(frame) ?? assert.fail(frame)
   if (offset === undefined) return [[`${entry}`, frame]]
   const { delta = '', ...event } = JSON.parse(data) as WireEvent
   return Array.from(delta).map((_, index, characters) => {
@@ -108,7 +108,7 @@ function cutsOf(frame: string): [id: string, sent: string][] {
 test('what is not there is not found, and nothing is opened for it', async (t) => {
   const gateway = await bootGateway(t, GRACE)
   assert.deepEqual(await codeOf(read(gateway)), [404, 'NOT_FOUND'])
-  assert.deepEqual(await codeOf(gateway.post(input(FIRST), { headers: { 'last-event-id': '2' } })), [404, 'NOT_FOUND'])
+  assert.deepEqual(await codeOf(gateway.post(input(FIRST), { headers: { 'last-event-id': '00000000-2' } })), [404, 'NOT_FOUND'])
   assert.deepEqual(gateway.agents, [])
   gateway.adapter.queue(say('ok'))
   await gateway.run(FIRST)
@@ -126,10 +126,12 @@ test('bad heads and ids have their codes', async (t) => {
   gateway.adapter.queue(say('a\nb'))
   const run = gateway.post(input(FIRST))
   await run.end()
-  const last = Number(lastIdOf(run))
-  const [, delta = ''] = /^id: (\d+)\.\d+$/mu.exec(run.frames.frames.join('')) ?? []
-  // Not an id, none of this run, without its offset, inside of an escape, beyond the text.
-  for (const id of ['x', '-1', '01', '1.0', `${last + 1}`, delta, `${last}.1`, `${delta}.2`, `${delta}.99`, '1, 2']) {
+  const [record = '', last = ''] = lastIdOf(run).split('-')
+  const [, delta = ''] = /^id: [0-9a-f]{8}-(\d+)\.\d+$/mu.exec(run.frames.frames.join('')) ?? []
+  // None of this run, without its offset, inside of an escape, beyond the text.
+  const places = ['x', '-1', '01', '1.0', `${Number(last) + 1}`, delta, `${last}.1`, `${delta}.2`, `${delta}.99`, '1, 2']
+  // No id, and of another record.
+  for (const id of [...places.map(place => `${record}-${place}`), last, `x${lastIdOf(run).slice(1)}`, `00000000-${last}`]) {
     assert.deepEqual(await codeOf(read(gateway, id)), [400, 'INVALID_AGUI_INPUT'], id)
     const again = gateway.post(input({ ...FIRST }), { headers: { 'last-event-id': id } })
     assert.deepEqual(await codeOf(again), [400, 'INVALID_AGUI_INPUT'], id)

@@ -62,7 +62,7 @@ for (const version of VERSIONS) {
     assert.deepEqual(transcript(newMessages as WireMessage[]), ['assistant part 0 part 1 part 2 '])
     assert.deepEqual(turnsOf(gateway.agent()), ['turn/start', 'assistant/message', 'turn/end'])
     assert.equal(requests[0], 'POST /ag-ui')
-    const back = /^GET \/ag-ui\/threads\/thread-1\/runs\/run-a \d+(?:\.\d+)?$/u
+    const back = /^GET \/ag-ui\/threads\/thread-1\/runs\/run-a [0-9a-f]{8}-\d+(?:\.\d+)?$/u
     assert.ok(requests.length > 3 && requests.slice(1).every(request => back.test(request)), String(requests))
     // The thread goes on as if nothing had been.
     gateway.adapter.queue(say('fine'))

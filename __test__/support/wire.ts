@@ -74,6 +74,7 @@ export class FrameReader {
   #rest = ''
   /** What the client of the stream takes: 1.0 where it says so. */
   #schema: { parse(event: unknown): unknown } = EventSchemas
+  #record: string | undefined
   #lastId: readonly [entry: number, offset: number] = [-1, 0]
 
   /** Takes more of the body. Returns whether there was a whole frame. */
@@ -99,13 +100,15 @@ export class FrameReader {
       this.comments += 1
       return
     }
-    const match = /^id: (\d+)(?:\.(\d+))?\ndata: ([^\n]*)$/u.exec(frame)
+    const match = /^id: ([0-9a-f]{8})-(\d+)(?:\.(\d+))?\ndata: ([^\n]*)$/u.exec(frame)
     assert.ok(match !== null, `an event frame is an id and one data line: ${JSON.stringify(frame)}`)
-    const id = [Number(match[1]), Number(match[2] ?? 0)] as const
+    const id = [Number(match[2]), Number(match[3] ?? 0)] as const
+    this.#record ??= match[1]
+    assert.equal(match[1], this.#record, 'ids name one record')
     const [entry, offset] = this.#lastId
     assert.ok(id[0] > entry || (id[0] === entry && id[1] > offset), 'ids grow')
     this.#lastId = id
-    const event = JSON.parse(match[3] ?? '') as WireEvent
+    const event = JSON.parse(match[4] ?? '') as WireEvent
     if (event.protocolVersion !== undefined) this.#schema = EventSchema
     this.#schema.parse(event)
     this.events.push(event)

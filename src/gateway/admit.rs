@@ -95,6 +95,7 @@ impl Gateway {
     ) -> RunKey {
         let run = RunKey(self.take_id());
         let record = RunRecord::new(
+            self.key.record(run),
             self.config.run,
             self.config.request.identity_bytes,
             request.extras,

@@ -11,6 +11,12 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 pub(super) struct Digest(u128);
 
 impl Digest {
+    /// Enough of it to tell a few things apart.
+    pub(super) fn low_bits(self) -> u32 {
+        let [a, b, c, d, ..] = self.0.to_le_bytes();
+        u32::from_le_bytes([a, b, c, d])
+    }
+
     /// 32 lower-case hexadecimal digits: a name that nobody can guess without the key.
     pub(super) fn hex(self) -> String {
         format!("{:032x}", self.0)

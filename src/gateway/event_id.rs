@@ -1,16 +1,40 @@
 //! The `id:` of a frame, as a client gives it back in `Last-Event-ID` (X1).
 //!
-//! `<entry>` names an event of a run's record, `<entry>.<offset>` the bytes of one growing delta that were sent. An id is
-//! a position, so it stays true however the record merges what follows (X10).
+//! `<record>-<entry>` names an event of a run's record, `<record>-<entry>.<offset>` the bytes of one growing delta that
+//! were sent. An id is a position, so it stays true however the record merges what follows (X10). It names its record, so
+//! it never reads on in that of another run which came to bear the same run id (X7).
 
+use std::fmt;
+
+use super::digest::DigestKey;
 use super::error::{Code, GatewayError};
+use super::ids::RunKey;
 
 /// Longest escape in a JSON string: `\u0041`.
 const ESCAPE_BYTES: usize = 6;
 
+/// Names a record among all that ever were, also those of earlier processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RecordTag(pub(super) u32);
+
+impl fmt::Display for RecordTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+impl DigestKey {
+    /// The tag of a run's record.
+    pub(super) fn record(self, RunKey(run): RunKey) -> RecordTag {
+        RecordTag(self.of(&run.to_le_bytes()).low_bits())
+    }
+}
+
 /// How far a client has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventId {
+    /// The record that its run had.
+    pub(super) record: RecordTag,
     /// The entry of the record that it saw last.
     pub(super) entry: usize,
     /// Bytes of that entry's delta that it has; none for an event that is no delta.
@@ -30,14 +54,26 @@ impl EventId {
     }
 
     fn parse(value: &str) -> Option<Self> {
-        let (entry, offset) = match value.split_once('.') {
-            None => (value, None),
+        let (record, place) = value.split_once('-')?;
+        let record = tag(record)?;
+        let (entry, offset) = match place.split_once('.') {
+            None => (place, None),
             // No frame ends before the first byte of its delta.
             Some((entry, offset)) => (entry, Some(number(offset).filter(|offset| *offset > 0)?)),
         };
         let entry = number(entry)?;
-        Some(Self { entry, offset })
+        Some(Self {
+            record,
+            entry,
+            offset,
+        })
     }
+}
+
+/// A tag as this gateway writes it.
+fn tag(digits: &str) -> Option<RecordTag> {
+    let tag = RecordTag(u32::from_str_radix(digits, 16).ok()?);
+    (tag.to_string() == digits).then_some(tag)
 }
 
 /// A number as this gateway writes it.
@@ -84,13 +120,28 @@ mod tests {
 
     #[test]
     fn ids_are_read_as_they_are_written() {
-        let id = |entry, offset| Some(EventId { entry, offset });
+        let id = |entry, offset| {
+            Some(EventId {
+                record: RecordTag(0xa3),
+                entry,
+                offset,
+            })
+        };
         assert_eq!(EventId::read(None), Ok(None));
         assert_eq!(EventId::read(Some("")), Ok(None));
-        assert_eq!(EventId::read(Some("0")), Ok(id(0, None)));
-        assert_eq!(EventId::read(Some("12")), Ok(id(12, None)));
-        assert_eq!(EventId::read(Some("7.120")), Ok(id(7, Some(120))));
-        for bad in [
+        assert_eq!(EventId::read(Some("000000a3-0")), Ok(id(0, None)));
+        assert_eq!(EventId::read(Some("000000a3-12")), Ok(id(12, None)));
+        assert_eq!(EventId::read(Some("000000a3-7.120")), Ok(id(7, Some(120))));
+        let records = [
+            "12",
+            "a3-12",
+            "0000000a3-12",
+            "000000A3-12",
+            "+00000a3-12",
+            "x00000a3-12",
+        ];
+        let places = [
+            "",
             " ",
             "x",
             "-1",
@@ -109,7 +160,9 @@ mod tests {
             "99999999999999999999999",
             "1.99999999999999999999999",
             "3, 4",
-        ] {
+        ];
+        let placed = places.map(|place| format!("000000a3-{place}"));
+        for bad in records.into_iter().chain(placed.iter().map(String::as_str)) {
             let refused = EventId::read(Some(bad)).unwrap_err();
             assert_eq!(refused.code, Code::InvalidAguiInput, "{bad}");
         }

@@ -33,8 +33,14 @@ impl Gateway {
             thread_id: thread_id.into(),
         };
         let thread = self.by_key.get(&key).copied();
-        let run = thread
-            .and_then(|thread| self.runs_of_id(thread, run_id).last().copied())
+        let runs = thread.map_or_else(Vec::new, |thread| self.runs_of_id(thread, run_id));
+        let had = |run: &&RunKey| {
+            after.is_some_and(|after| self.runs[run].record.log.tag() == after.record)
+        };
+        let run = *runs
+            .iter()
+            .find(had)
+            .or(runs.last())
             .ok_or_else(nothing_to_continue)?;
         self.attach_after(now, run, after)
     }

@@ -8,6 +8,7 @@ use super::digest::Digest;
 use super::effect::HostMessage;
 use super::end::Ending;
 use super::error::GatewayError;
+use super::event_id::RecordTag;
 use super::extras::Extras;
 use super::ids::{ReaderId, RunKey, ThreadId};
 use super::request::Request;
@@ -236,9 +237,14 @@ impl Emit for Sink<'_> {
 }
 
 impl RunRecord {
-    pub(super) fn new(limits: RunLimits, identity_bytes: usize, extras: Extras) -> Self {
+    pub(super) fn new(
+        tag: RecordTag,
+        limits: RunLimits,
+        identity_bytes: usize,
+        extras: Extras,
+    ) -> Self {
         Self {
-            log: RunLog::new(limits, identity_bytes),
+            log: RunLog::new(tag, limits, identity_bytes),
             live: LiveStep::default(),
             pacing: Pacing::default(),
             shown: ShownState::new(extras),

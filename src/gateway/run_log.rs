@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::config::RunLimits;
-use super::event_id::{EventId, is_boundary};
+use super::event_id::{EventId, RecordTag, is_boundary};
 use crate::agui::json::escape_json_into;
 use crate::projection::DELTA_TAIL;
 
@@ -19,6 +19,7 @@ const TERMINAL_ENVELOPE_BYTES: usize = 256;
 /// The log of one run.
 #[derive(Debug)]
 pub(super) struct RunLog {
+    tag: RecordTag,
     entries: Vec<Entry>,
     bytes: usize,
     limits: RunLimits,
@@ -57,14 +58,20 @@ pub(super) struct Cursor {
 pub(super) struct Overflow;
 
 impl RunLog {
-    pub(super) fn new(limits: RunLimits, identity_bytes: usize) -> Self {
+    pub(super) fn new(tag: RecordTag, limits: RunLimits, identity_bytes: usize) -> Self {
         Self {
+            tag,
             entries: Vec::new(),
             bytes: 0,
             limits,
             reserve: TERMINAL_ENVELOPE_BYTES + 2 * identity_bytes,
             terminated: false,
         }
+    }
+
+    /// Begins the id of every frame.
+    pub(super) fn tag(&self) -> RecordTag {
+        self.tag
     }
 
     /// Whether the terminal event is in.
@@ -164,6 +171,9 @@ impl RunLog {
 
     /// The place behind a frame that a reader was sent; `None` where none can have ended there.
     pub(super) fn cursor_after(&self, id: EventId) -> Option<Cursor> {
+        if id.record != self.tag {
+            return None;
+        }
         match (self.entries.get(id.entry)?, id.offset) {
             (Entry::Event(_), None) => Some(Cursor {
                 entry: id.entry + 1,
@@ -196,13 +206,19 @@ impl RunLog {
             let last = cursor.entry + 1 == self.entries.len();
             match entry {
                 Entry::Event(pieces) => {
-                    let _ = write!(out, "id: {}\ndata: ", cursor.entry);
+                    let _ = write!(out, "id: {}-{}\ndata: ", self.tag, cursor.entry);
                     pieces.iter().for_each(|piece| out.push_str(piece));
                     out.push_str("\n\n");
                 }
                 Entry::Delta { head, text, .. } => {
                     if let Some(rest) = text.get(cursor.offset..).filter(|rest| !rest.is_empty()) {
-                        let _ = write!(out, "id: {}.{}\ndata: ", cursor.entry, text.len());
+                        let _ = write!(
+                            out,
+                            "id: {}-{}.{}\ndata: ",
+                            self.tag,
+                            cursor.entry,
+                            text.len()
+                        );
                         out.push_str(head);
                         out.push_str(rest);
                         out.push_str(DELTA_TAIL);
@@ -263,7 +279,7 @@ mod tests {
     };
 
     fn log() -> RunLog {
-        RunLog::new(LIMITS, 16)
+        RunLog::new(RecordTag(10), LIMITS, 16)
     }
 
     fn text(log: &mut RunLog, delta: &str) -> Result<(), Overflow> {
@@ -282,11 +298,17 @@ mod tests {
         let mut cursor = Cursor::default();
         log.event(r#"{"type":"A"}"#).unwrap();
         assert!(log.has_more(cursor));
-        assert_eq!(read(&log, &mut cursor), "id: 0\ndata: {\"type\":\"A\"}\n\n");
+        assert_eq!(
+            read(&log, &mut cursor),
+            "id: 0000000a-0\ndata: {\"type\":\"A\"}\n\n"
+        );
         assert!(!log.has_more(cursor));
         assert_eq!(read(&log, &mut cursor), "");
         log.terminate(|_| r#"{"type":"Z"}"#.into());
-        assert_eq!(read(&log, &mut cursor), "id: 1\ndata: {\"type\":\"Z\"}\n\n");
+        assert_eq!(
+            read(&log, &mut cursor),
+            "id: 0000000a-1\ndata: {\"type\":\"Z\"}\n\n"
+        );
         assert!(log.is_terminated());
     }
 
@@ -297,24 +319,24 @@ mod tests {
         text(&mut log, "a\"").unwrap();
         assert_eq!(
             read(&log, &mut live),
-            "id: 0.3\ndata: {\"type\":\"T\",\"delta\":\"a\\\"\"}\n\n"
+            "id: 0000000a-0.3\ndata: {\"type\":\"T\",\"delta\":\"a\\\"\"}\n\n"
         );
         text(&mut log, "b").unwrap();
         text(&mut log, "c").unwrap();
         assert_eq!(
             read(&log, &mut live),
-            "id: 0.5\ndata: {\"type\":\"T\",\"delta\":\"bc\"}\n\n"
+            "id: 0000000a-0.5\ndata: {\"type\":\"T\",\"delta\":\"bc\"}\n\n"
         );
         assert!(!log.has_more(live));
         log.event("{}").unwrap();
         assert!(log.has_more(live));
-        assert_eq!(read(&log, &mut live), "id: 1\ndata: {}\n\n");
+        assert_eq!(read(&log, &mut live), "id: 0000000a-1\ndata: {}\n\n");
         assert_eq!(log.retained_events(), 2);
 
         let mut replay = Cursor::default();
         assert_eq!(
             read(&log, &mut replay),
-            "id: 0.5\ndata: {\"type\":\"T\",\"delta\":\"a\\\"bc\"}\n\nid: 1\ndata: {}\n\n"
+            "id: 0000000a-0.5\ndata: {\"type\":\"T\",\"delta\":\"a\\\"bc\"}\n\nid: 0000000a-1\ndata: {}\n\n"
         );
     }
 
@@ -361,6 +383,6 @@ mod tests {
         text(&mut log, "late").unwrap();
         log.terminate(|_| "{}".into());
         let mut cursor = Cursor::default();
-        assert_eq!(read(&log, &mut cursor), "id: 0\ndata: {}\n\n");
+        assert_eq!(read(&log, &mut cursor), "id: 0000000a-0\ndata: {}\n\n");
     }
 }

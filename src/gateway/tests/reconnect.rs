@@ -5,10 +5,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::agent::Answer;
-use super::world::{World, ask, merged};
+use super::agent::{Answer, ESCALATE};
+use super::world::{World, ask, merged, resolve, resume};
 use crate::gateway::config::RunLimits;
-use crate::gateway::event_id::EventId;
+use crate::gateway::event_id::{EventId, RecordTag};
 use crate::gateway::run_log::{Cursor, RunLog, StreamKey};
 use crate::gateway::{Code, Principal, ReaderId};
 
@@ -155,7 +155,7 @@ fn a_queued_run_that_is_refused_in_its_grace_is_gone() {
 fn what_nobody_has_is_not_found_and_opens_nothing() {
     let mut world = world();
     assert_eq!(code(world.reconnect("t", "r", None)), Code::NotFound);
-    let again = world.send_after(&ask("t", "r", &[("m", "hi")]), Some("3"));
+    let again = world.send_after(&ask("t", "r", &[("m", "hi")]), Some("00000000-3"));
     assert_eq!(code(again), Code::NotFound);
     assert_eq!(world.gateway.thread_count(), 0);
     speaking(&mut world);
@@ -185,18 +185,61 @@ fn ids_that_no_frame_had_are_refused() {
         let (entry, offset) = id.unwrap()["id: ".len()..].split_once('.').unwrap();
         (entry.to_owned(), offset.parse::<usize>().unwrap())
     };
+    let (record, _) = entry.split_once('-').unwrap();
     let beyond = format!("{entry}.{}", offset + 1);
     let before = world.reconnect("t", "r", Some(&format!("{entry}.1")));
     assert!(before.is_ok(), "a boundary of what was sent");
-    for bad in ["x", "99", "0.1", &entry, &beyond] {
+    let of_it = ["99", "0.1"].map(|place| format!("{record}-{place}"));
+    let [late, no_delta] = [&of_it[0], &of_it[1]];
+    for bad in ["x", late, no_delta, &entry, &beyond, "00000000-0"] {
         let refused = world.reconnect("t", "r", Some(bad));
         assert_eq!(code(refused), Code::InvalidAguiInput, "{bad}");
     }
     let body = ask("t", "r", &[("m", "hi")]);
     assert_eq!(
-        code(world.send_after(&body, Some("99"))),
+        code(world.send_after(&body, Some(late))),
         Code::InvalidAguiInput
     );
+}
+
+#[test]
+fn an_id_reads_on_in_the_record_that_had_it() {
+    // Another run has the same run id once the first is forgotten.
+    let mut world = World::new(json!({"reconnectGraceMs": 5_000, "maxRunsPerThread": 1}));
+    let body = ask("t", "r", &[("m", "hi")]);
+    let first = world.send(&body).unwrap();
+    world.settle();
+    world.send(&ask("t", "s", &[("m", "hi")])).unwrap();
+    let id = world.last_id(first).unwrap().to_owned();
+    assert_eq!(code(world.send_after(&body, Some(&id))), Code::NotFound);
+    let again = world.send(&body).unwrap();
+    assert_eq!(last_type(&world, again), "RUN_FINISHED");
+    for refused in [
+        world.reconnect("t", "r", Some(&id)),
+        world.send_after(&body, Some(&id)),
+    ] {
+        assert_eq!(code(refused), Code::InvalidAguiInput);
+    }
+}
+
+#[test]
+fn runs_that_share_an_id_are_read_each_from_its_own_record() {
+    let mut world = world();
+    let first = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
+    world.settle_with(&Answer::Calls(vec![ESCALATE.into()]));
+    let [(_, told)] = &world.interrupts("t").into_iter().collect::<Vec<_>>()[..] else {
+        panic!("an interrupt");
+    };
+    let answer = resume("t", "r", vec![resolve(&told[0], true)]);
+    let second = world.send(&answer).unwrap();
+    world.settle();
+    for reader in [first, second] {
+        let start = world.responses[&reader].text.lines().next().unwrap();
+        let start = start.strip_prefix("id: ").unwrap().to_owned();
+        let rest = world.reconnect("t", "r", Some(&start)).unwrap();
+        let (whole, rest) = (world.received(reader), world.received(rest));
+        assert_eq!(merged(&rest), merged(&whole)[1..]);
+    }
 }
 
 #[test]
@@ -356,7 +399,7 @@ proptest! {
 
     #[test]
     fn every_cut_of_a_live_stream_is_followed_by_exactly_the_rest(happenings in happenings()) {
-        let mut log = RunLog::new(RunLimits { events: 256, bytes: 65_536 }, 16);
+        let mut log = RunLog::new(RecordTag(1), RunLimits { events: 256, bytes: 65_536 }, 16);
         let mut live = (Cursor::default(), String::new());
         // Readers that came back at some frame while the run was under way, and what they have with it.
         let mut back: Vec<(Cursor, String)> = Vec::new();
@@ -394,7 +437,7 @@ proptest! {
 
     #[test]
     fn every_boundary_is_a_cut_and_nothing_else_is(text in "[a\"\\\\\n\u{1}é漢👩u/]{1,12}") {
-        let mut log = RunLog::new(RunLimits { events: 16, bytes: 4096 }, 16);
+        let mut log = RunLog::new(RecordTag(1), RunLimits { events: 16, bytes: 4096 }, 16);
         log.event("{}").unwrap();
         log.delta(StreamKey(0), || r#"{"type":"D","delta":""#.into(), &text).unwrap();
         let frames = read(&log, &mut Cursor::default());
@@ -402,7 +445,7 @@ proptest! {
         let inside = delta.strip_suffix("\"}\n\n").unwrap();
         let parse = |part: &str| serde_json::from_str::<String>(&format!("\"{part}\"")).ok();
         for offset in 1..=inside.len() + 1 {
-            let cursor = log.cursor_after(id(&format!("1.{offset}")));
+            let cursor = log.cursor_after(id(&format!("00000001-1.{offset}")));
             let first = inside.get(..offset).and_then(parse);
             prop_assert_eq!(cursor.is_some(), first.is_some(), "{} of {}", offset, inside);
             if let (Some(mut cursor), Some(first)) = (cursor, first) {

@@ -216,7 +216,7 @@ impl World {
     }
 
     /// The id of the last frame that the client of a response has.
-    fn last_id(&self, reader: ReaderId) -> Option<&str> {
+    pub(super) fn last_id(&self, reader: ReaderId) -> Option<&str> {
         let response = &self.responses[&reader];
         response
             .last_id()
