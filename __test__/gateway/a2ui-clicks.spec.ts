@@ -1,15 +1,12 @@
 /** Clicks on surfaces as the official A2UI middleware reports them: good ones, broken ones, early ones, repeated ones (G19). */
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { A2UIMiddleware, LOG_A2UI_EVENT_TOOL_NAME } from '@ag-ui/a2ui-middleware'
 import { HttpAgent } from '@ag-ui/client'
 import { DshHttpAgent } from 'dsh-ag-ui/client'
-import { bootGateway, browserTool, callTools, history, logOf, outline, said, say, SECRET, turnsOf, user } from '../support/gateway.ts'
+import { bootGateway, browserTool, callTools, history, logOf, makeHome, outline, said, say, SECRET, turnsOf, user } from '../support/gateway.ts'
 import type { TestGateway, WireEvent, WireMessage } from '../support/gateway.ts'
 
 const ACTION = {
@@ -155,8 +152,7 @@ test('a click waits for what the browser owes, and what was refused leaves its i
 })
 
 test('one click counts once, also after a restart; another click of the same content counts again', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
+  const home = makeHome(t)
   const first = await bootGateway(t, {}, { home })
   first.adapter.queue(say('Booked.'), say('Booked again.'))
   const page = new Page(first, HttpAgent)

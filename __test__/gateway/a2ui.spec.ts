@@ -1,8 +1,7 @@
 /** A2UI with the official middleware in front of the clients: surfaces, render calls, actions of a person (G19, G24). */
 
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -11,8 +10,7 @@ import { HttpAgent } from '@ag-ui/client'
 import type { HttpAgentConfig, Message, Middleware, RunAgentParameters } from '@ag-ui/client'
 import { DshHttpAgent } from 'dsh-ag-ui/client'
 import {
-  answer, body, bootGateway, browserTool, callTools, Gate, history, input, logOf, outline, resultsSeen, say, SECRET, toolsSeen, transcript,
-  turnsOf, user,
+  answer, body, bootGateway, browserTool, callTools, Gate, history, input, logOf, makeHome, outline, resultsSeen, say, SECRET, toolsSeen, transcript, turnsOf, user,
 } from '../support/gateway.ts'
 import type { ScriptEntry, TestGateway, WireMessage } from '../support/gateway.ts'
 
@@ -118,12 +116,6 @@ function renderThrough(gate: Gate): ScriptEntry {
     yield { type: 'block-end', index: 0, block: { type: 'tool-call', id, name: 'render_a2ui', arguments: text } }
     yield { type: 'finish', reason: { kind: 'tool-calls' } }
   }
-}
-
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
-  return home
 }
 
 /** The Host that finds the sessions as this one would leave them if it died now. */

@@ -1,15 +1,14 @@
 /** Declared deliverables: activities in runs, and their files (G15). */
 
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { FsError } from '@deepseek-ai/dsh-fs'
 import { connect, VERSIONS } from '../support/client.ts'
 import {
-  bootGateway, callTools, Gate, history, hostTool, input, logOf, original, outline, registerTools, say, transcript, user,
+  bootGateway, callTools, Gate, history, hostTool, input, logOf, makeHome, original, outline, registerTools, say, transcript, user,
 } from '../support/gateway.ts'
 import type { TestGateway, WireEvent } from '../support/gateway.ts'
 import { get, mountPresent } from '../support/transfers.ts'
@@ -55,8 +54,7 @@ async function presented(gateway: TestGateway, ...files: object[]): Promise<{ ev
 }
 
 test('a declaration is an activity at its place, in every history, and after a restart', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
+  const home = makeHome(t)
   const first = await boot(t, {}, { home })
   const workspace = await workspaceOf(first)
   writeFileSync(join(workspace, 'out.txt'), 'one')
@@ -189,8 +187,7 @@ for (const [native, status, code] of [
 }
 
 test('the file system is the one that the agent\'s preset has', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
+  const home = makeHome(t)
   mkdirSync(join(home, 'presets'))
   writeFileSync(join(home, 'presets', 'own-fs.mjs'), `
     const bytes = new TextEncoder().encode('of the preset')
@@ -245,8 +242,7 @@ test('a client that leaves cancels the read', async (t) => {
 })
 
 test('a client that leaves while its thread is being opened lets the thread go', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
+  const home = makeHome(t)
   const first = await boot(t, {}, { home })
   writeFileSync(join(await workspaceOf(first), 'out.txt'), 'x')
   const { url } = await presented(first, { path: 'out.txt' })

@@ -1,12 +1,11 @@
 /** Every refusal over HTTP: its status, its code, its words, and nothing changed behind it (G3, G4, G11, G12). */
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
-  bootGateway, browserTool, errorOf, history, hostTool, input, registerTools, SECRET, said, say, toolsSeen, transcript, user,
+  bootGateway, browserTool, errorOf, history, hostTool, input, makeHome, registerTools, said, say, SECRET, toolsSeen, transcript, user,
 } from '../support/gateway.ts'
 import type { InputFields, PostOptions, TestGateway } from '../support/gateway.ts'
 
@@ -224,8 +223,7 @@ function renamed({ messages = [] }: InputFields): object[] {
 }
 
 test('an agent that cannot be opened is refused without internals, and the next request tries again', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
+  const home = makeHome(t)
   const root = join(home, 'in-the-way')
   writeFileSync(root, '')
   const gateway = await bootGateway(t, { workspaceRoot: root })

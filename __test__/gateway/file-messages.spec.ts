@@ -1,8 +1,7 @@
 /** Messages that carry files: what the model gets, what every history keeps, what uses uploads up (G16). */
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -10,7 +9,9 @@ import type { GenerateOptions } from '@deepseek-ai/dsh-llm'
 import { connect, VERSIONS } from '../support/client.ts'
 import { watchUploads } from '../support/file-uploads.ts'
 import type { WatchedUploads } from '../support/file-uploads.ts'
-import { body, bootGateway, browserTool, errorOf, Gate, history, hostTool, input, logOf, mountPlugin, original, registerTools, say, user } from '../support/gateway.ts'
+import {
+  body, bootGateway, browserTool, errorOf, Gate, history, hostTool, input, logOf, makeHome, mountPlugin, original, registerTools, say, user,
+} from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import type { NewerUploads } from '../support/newer/uploads.ts'
 import { png } from '../support/png.ts'
@@ -18,12 +19,6 @@ import { get, partOf, upload } from '../support/transfers.ts'
 import type { FilePart } from '../support/transfers.ts'
 
 type Boot = Parameters<typeof bootGateway>
-
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
-  return home
-}
 
 async function withUploads(t: TestContext, config: Boot[1] = {}, options: Boot[2] = {}): Promise<{ gateway: TestGateway, uploads: WatchedUploads }> {
   const gateway = await bootGateway(t, config, options)

@@ -3,12 +3,11 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
@@ -16,7 +15,7 @@ import { createHandler, GatewayDriver } from 'dsh-ag-ui'
 import { createDshHost } from 'dsh-ag-ui/host'
 import { watchUploads } from '../support/file-uploads.ts'
 import type { WatchedUploads } from '../support/file-uploads.ts'
-import { bootGateway, Gate, input, mountPlugin, nextEvent, original, SECRET, user } from '../support/gateway.ts'
+import { bootGateway, Gate, input, makeHome, mountPlugin, nextEvent, original, SECRET, user } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import type { NewerAttachments } from '../support/newer/attachments.ts'
 import { png } from '../support/png.ts'
@@ -27,12 +26,6 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 const brief = async (begun: Transfer): Promise<readonly [number, string]> => {
   const [status, code] = await begun.refused()
   return [status, code]
-}
-
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
-  return home
 }
 
 /** Names of everything that the image store holds. */

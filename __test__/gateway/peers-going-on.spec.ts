@@ -1,16 +1,12 @@
 /** Official clients that go on without answering, answer late, or drop what was said (X7). */
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import { DshHttpAgent } from 'dsh-ag-ui/client'
 import { connect, VERSIONS } from '../support/client.ts'
 import type { TestClient } from '../support/client.ts'
 import {
-  answer, body, bootGateway, browserTool, callTools, history, input, resultsSeen, say, SECRET, transcript, turnsOf, user,
+  answer, body, bootGateway, browserTool, callTools, history, input, makeHome, resultsSeen, say, SECRET, transcript, turnsOf, user,
 } from '../support/gateway.ts'
 import type { TestGateway, WireMessage } from '../support/gateway.ts'
 import { png } from '../support/png.ts'
@@ -137,12 +133,6 @@ test('the companion keeps its copy to itself: it has to answer before it goes on
   await agent.runAgent({ tools: TOOLS as never })
   assert.equal(transcript(agent.messages as WireMessage[]).at(-1), 'assistant Thanks.')
 })
-
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
-  return home
-}
 
 test('what was passed over stays so after a restart', async (t) => {
   const home = makeHome(t)

@@ -1,15 +1,14 @@
 /** Choosing the preset of a blank thread (G17), on directories of presets. */
 
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import type { Agent } from '@deepseek-ai/dsh-agent'
 import AgUi from 'dsh-ag-ui'
 import {
-  after, answer, bootGateway, bootHost, browserTool, callTools, configOf, errorOf, Gate, history, input, logOf, nextEvent, original, say, toolsSeen, transcript, user,
+  after, answer, bootGateway, bootHost, browserTool, callTools, configOf, errorOf, Gate, history, input, logOf, makeHome, nextEvent, original, say, toolsSeen, transcript, user,
 } from '../support/gateway.ts'
 import type { InputFields, TestGateway } from '../support/gateway.ts'
 
@@ -32,16 +31,15 @@ const PRESETS = {
 }
 const GRANTS = { 'tenant-1': ['alpha', 'beta'] }
 
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
+function presetsHome(t: TestContext): string {
+  const home = makeHome(t)
   mkdirSync(join(home, 'presets'))
   for (const id of ['alpha', 'beta']) writeFileSync(join(home, 'presets', `${id}.mjs`), TOOL(`of_${id}`))
   return home
 }
 
 async function boot(t: TestContext, config: Boot[1] = {}, options: Boot[2] = {}): Promise<TestGateway> {
-  return await bootGateway(t, { selectableAgentPresets: GRANTS, ...config }, { home: makeHome(t), presets: PRESETS, ...options })
+  return await bootGateway(t, { selectableAgentPresets: GRANTS, ...config }, { home: presetsHome(t), presets: PRESETS, ...options })
 }
 
 const choose = (agentPreset: unknown, fields: InputFields = {}): InputFields => ({ forwardedProps: { agentPreset }, ...fields })
@@ -52,20 +50,8 @@ function selected(gateway: TestGateway): unknown[] {
   return logOf(gateway.agent()).filter(({ type }) => type === 'agent-preset/selected').map(({ data }) => data)
 }
 
-/** Makes the Host's next selection wait. Returns the gate. */
-function holdSelection(gateway: TestGateway): Gate {
-  const gate = new Gate()
-  const presets = original(gateway.host.ctx.agentPresets)
-  const { recompose } = presets
-  presets.recompose = async function (...args) {
-    await gate.pass()
-    return await recompose.apply(this, args)
-  }
-  return gate
-}
-
 test('a blank thread gets the preset that its first run asks for, and keeps it', async (t) => {
-  const home = makeHome(t)
+  const home = presetsHome(t)
   const first = await boot(t, { agentPreset: 'alpha' }, { home })
   first.adapter.queue(say('one'), say('two'))
   await first.run(choose('beta', says('u-1')))
@@ -144,7 +130,7 @@ test('Tool names are held against the composition that is selected, before the s
 })
 
 test('shared state is held against the composition that is selected, too', async (t) => {
-  const home = makeHome(t)
+  const home = presetsHome(t)
   writeFileSync(join(home, 'presets', 'beta.mjs'), TOOL('ag_ui_update_state'))
   const gateway = await boot(t, { agentPreset: 'alpha' }, { home })
   const refusal = await gateway.refuse(input(choose('beta', { ...says('u-1'), state: { a: 1 } })))
@@ -166,7 +152,7 @@ test('a continuation of the turn keeps the preset', async (t) => {
 })
 
 test('a selection that the Host cannot make refuses the run and keeps what was', async (t) => {
-  const home = makeHome(t)
+  const home = presetsHome(t)
   const gateway = await boot(t, { agentPreset: 'alpha' }, { home })
   // It was there when the gateway started.
   rmSync(join(home, 'presets', 'beta'), { recursive: true })
@@ -199,7 +185,7 @@ test('a Host that selects by itself is asked to, and its refusal has its code', 
 
 test('a client that leaves while its preset is selected frees the thread; the selection stays', async (t) => {
   const gateway = await boot(t, { agentPreset: 'alpha' })
-  const gate = holdSelection(gateway)
+  const gate = gateway.holdSelection()
   const run = gateway.post(input(choose('beta', says('u-1'))))
   await gate.reached
   const next = gateway.post(input(says('u-2')))
@@ -216,7 +202,7 @@ test('a client that leaves while its preset is selected frees the thread; the se
 
 test('a client that leaves alone leaves the selection behind, and no turn', async (t) => {
   const gateway = await boot(t, { agentPreset: 'alpha' })
-  const gate = holdSelection(gateway)
+  const gate = gateway.holdSelection()
   const run = gateway.post(input(choose('beta', says('u-1'))))
   await gate.reached
   const logged = nextEvent(gateway.agent(), 'agent-preset/selected')
@@ -232,7 +218,7 @@ test('a client that leaves alone leaves the selection behind, and no turn', asyn
 
 test('runs that come while a preset is selected wait, and the same run joins', async (t) => {
   const gateway = await boot(t, { agentPreset: 'alpha' })
-  const gate = holdSelection(gateway)
+  const gate = gateway.holdSelection()
   const body = input(choose('beta', says('u-1')))
   const first = gateway.post(body)
   await gate.reached
@@ -248,7 +234,7 @@ test('runs that come while a preset is selected wait, and the same run joins', a
 
 test('unloading the gateway while a preset is selected refuses the run', async (t) => {
   const gateway = await boot(t, { agentPreset: 'alpha' })
-  const gate = holdSelection(gateway)
+  const gate = gateway.holdSelection()
   const run = gateway.post(input(choose('beta', says('u-1'))))
   await gate.reached
   const unloaded = gateway.unload()
@@ -283,7 +269,7 @@ for (const [name, config] of [
   ['an unknown preset of a tenant', { tenantPresets: { 'tenant-1': 'nowhere' } }],
 ] as const) {
   test(`${name} stops the gateway from starting`, async (t) => {
-    const host = await bootHost({ home: makeHome(t), presets: { ...PRESETS, broken: 'no: list' } })
+    const host = await bootHost({ home: presetsHome(t), presets: { ...PRESETS, broken: 'no: list' } })
     t.after(() => host.dispose())
     await assert.rejects(async () => { await host.ctx.plugin(AgUi, configOf(host, config as never) as never) }, /preset "(nowhere|broken)"/u)
   })
@@ -297,7 +283,7 @@ test('a Host without presets cannot grant any', async (t) => {
 
 test('the keep-alive may begin a response that waits for its preset', async (t) => {
   const gateway = await boot(t, { agentPreset: 'alpha', keepAliveMs: 20 })
-  const gate = holdSelection(gateway)
+  const gate = gateway.holdSelection()
   const run = gateway.post(input(choose('beta', { ...says('u-1'), tools: [browserTool('of_beta')] })))
   await gate.reached
   await run.comment()

@@ -1,14 +1,12 @@
 /** A Host that keeps large results out of its log: the client may go on with what it sent, or with what it was shown (G8, G11). */
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import SpillStore from '@deepseek-ai/dsh-spill-local'
 import * as spillPolicy from '@deepseek-ai/dsh-spill-policy'
-import { answer, body, bootGateway, browserTool, callTools, history, input, resultsSeen, say, user } from '../support/gateway.ts'
+import { answer, body, bootGateway, browserTool, callTools, history, input, makeHome, resultsSeen, say, user } from '../support/gateway.ts'
 import type { TestGateway, WireMessage } from '../support/gateway.ts'
 
 const TOOLS = [browserTool('pick')]
@@ -45,8 +43,7 @@ async function checkForms(gateway: TestGateway, shown: WireMessage): Promise<voi
 }
 
 test('a large result is known as it was sent and as it is shown, live and after a restart', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
+  const home = makeHome(t)
   const first = await bootSpilling(t, home)
   first.adapter.queue(callTools([{ id: 'c-1', name: 'pick', args: {} }]), say('Thanks.'))
   await first.run({ messages: [user('u-1', 'go')], tools: TOOLS })
@@ -71,8 +68,7 @@ test('a large result is known as it was sent and as it is shown, live and after 
 })
 
 test('a large error of the browser may be sent again', async (t) => {
-  const gateway = await bootSpilling(t, mkdtempSync(join(tmpdir(), 'dsh-ag-ui-')))
-  t.after(() => { rmSync(gateway.host.home, { recursive: true, force: true }) })
+  const gateway = await bootSpilling(t, makeHome(t))
   const failed = answer('t-1', 'c-1', '', { error: LARGE })
   gateway.adapter.queue(callTools([{ id: 'c-1', name: 'pick', args: {} }]), say('Sorry.'))
   await gateway.run({ messages: [user('u-1', 'go')], tools: TOOLS })

@@ -1,24 +1,16 @@
 /** Before a run's end is told its log is on the disk, and an interruption is told once for good (G8, G20). */
 
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import {
-  body, bootGateway, browserTool, callTools, errorOf, Gate, input, logOf, outline, registerTools, hostTool, said, say, user,
+  body, bootGateway, browserTool, callTools, errorOf, Gate, hostTool, input, logOf, makeHome, outline, registerTools, said, say, user,
 } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { mountPort, openThread, run } from '../support/port.ts'
 import { bootHost } from '../support/host.ts'
-
-/** A home that outlives its Hosts. */
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
-  return home
-}
 
 /** Lets the Host write nothing of a session until the gate opens. */
 function holdDisk(gateway: TestGateway, gate: Gate): void {

@@ -1,23 +1,15 @@
 /** The Host starts again: sessions resume, what was accepted stays accepted, a broken turn is told once (G8, G20). */
 
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import { connect, VERSIONS } from '../support/client.ts'
 import {
-  answer, body, bootGateway, browserTool, callTools, errorOf, history, hostTool, input, outline, registerTools, said, say, transcript, user,
+  answer, body, bootGateway, browserTool, callTools, errorOf, history, hostTool, input, makeHome, outline, registerTools, said, say, transcript, user,
 } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
-
-/** A home that outlives its Hosts. */
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
-  return home
-}
 
 let crashes = 0
 

@@ -1,14 +1,9 @@
 /** What a browser's Tool result carries beside its text, and how long it is kept (G11). */
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import {
-  answer, body, bootGateway, browserTool, callTools, history, input, resultsSeen, said, say, user,
-} from '../support/gateway.ts'
+import { answer, body, bootGateway, browserTool, callTools, history, input, makeHome, resultsSeen, said, say, user } from '../support/gateway.ts'
 import type { TestGateway, WireMessage } from '../support/gateway.ts'
 
 const TOOLS = [browserTool('pick')]
@@ -31,12 +26,6 @@ async function answered(t: TestContext, home: string): Promise<TestGateway> {
   const events = await gateway.run({ messages: RESULTS, tools: TOOLS })
   assert.deepEqual(toolMessages(history(events)), KEPT)
   return gateway
-}
-
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
-  return home
 }
 
 /** Requests that repeat what the thread has, and requests that change a part of it. */

@@ -4,16 +4,13 @@
  */
 
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import type { Context } from '@deepseek-ai/cordis'
 import { connect, VERSIONS } from '../support/client.ts'
 import {
-  answer, body, browserTool, callTools, errorOf, fail, Gate, history, hostTool, input, logOf, mountPlugin, nextEvent, outline,
-  registerTools, resultsSeen, said, say, sayThrough, think, toolsSeen, transcript, turnsOf, user,
+  answer, body, browserTool, callTools, errorOf, fail, Gate, history, hostTool, input, logOf, makeHome, mountPlugin, nextEvent, outline, registerTools, resultsSeen, said, say, sayThrough, think, toolsSeen, transcript, turnsOf, user,
 } from '../support/gateway.ts'
 import type { HostGeneration, ScriptEntry, TestGateway, WireEvent } from '../support/gateway.ts'
 import { Driver } from './driver.ts'
@@ -26,13 +23,6 @@ const LOOK = hostTool('look', {
   presentCall: args => ({ card: 'generic', title: `Looking at ${(args as { path: string }).path}`, kind: 'read' }),
   presentResult: (_args, { content, isError, meta }) => ({ card: 'terminal', output: JSON.stringify([content, isError, meta]), exitCode: 0 }),
 })
-
-/** A home that outlives its Hosts. */
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
-  return home
-}
 
 /** Lets the Host retry what the provider failed at. */
 async function retry({ host: { ctx } }: TestGateway, times = Infinity): Promise<void> {

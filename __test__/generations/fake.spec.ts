@@ -1,14 +1,13 @@
 /** What the fake of the newer generations promises to those who test on it (host-api §3, §4). */
 
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import type { Context } from '@deepseek-ai/cordis'
 import { freezeMessage } from '@deepseek-ai/dsh-llm'
-import { callTools, fail, Gate, hostTool, MODEL, mountPlugin, PROVIDER, say } from '../support/gateway.ts'
+import { callTools, fail, Gate, hostTool, makeHome, MODEL, mountPlugin, PROVIDER, say } from '../support/gateway.ts'
 import type { NewerAgent } from '../support/newer/agent.ts'
 import type { FileRef, NewerAttachments } from '../support/newer/attachments.ts'
 import type { AttemptFrame } from '../support/newer/attempt.ts'
@@ -108,8 +107,7 @@ for (const generation of ['B', 'C'] as const) {
     host.adapter.queue(callTools([{ id: 'c1', name: 'park', args: {} }, { id: 'c2', name: 'park', args: {} }]))
     agent.followup(message('go'))
     await gate.reached
-    const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-    t.after(() => { rmSync(home, { recursive: true, force: true }) })
+    const home = makeHome(t)
     cpSync(join(host.home, 'sessions'), join(home, 'sessions'), { recursive: true })
     await assert.rejects(resume(host, 's'), { name: 'SessionAlreadyOwnedError', sessionId: 's' })
     const next = await boot(t, generation, home)

@@ -4,13 +4,12 @@
  */
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
 import {
-  callTools, Gate, history, hostTool, input, logOf, original, registerTools, resultsSeen, said, say, toolsSeen, turnsOf, user,
+  callTools, history, hostTool, input, logOf, makeHome, registerTools, resultsSeen, said, say, toolsSeen, turnsOf, user,
 } from '../support/gateway.ts'
 import type { InputFields, ScriptedCall, TestGateway } from '../support/gateway.ts'
 import { approve, asking, COLOR, decisions, deny, guard, interruptOf, interruptsOf, reply, resume } from '../support/people.ts'
@@ -18,13 +17,6 @@ import { png } from '../support/png.ts'
 import { get, mountPresent, partOf, upload } from '../support/transfers.ts'
 import type { FilePart } from '../support/transfers.ts'
 import type { Driver } from './driver.ts'
-
-/** A home that outlives its Hosts. */
-function makeHome(t: TestContext): string {
-  const home = mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  t.after(() => { rmSync(home, { recursive: true, force: true }) })
-  return home
-}
 
 const choose = (agentPreset: string, id: string): InputFields => ({ forwardedProps: { agentPreset }, messages: [user(id, 'hi')] })
 
@@ -116,13 +108,7 @@ export function features(driver: Driver): void {
 
   test(`${generation}: a turn that the Host begins while a preset is selected`, async (t) => {
     const gateway = await driver.boot(t, { agentPreset: 'bare', selectableAgentPresets: { 'tenant-1': ['demo'] } })
-    const gate = new Gate()
-    const presets = original(gateway.host.ctx.agentPresets)
-    const { recompose } = presets
-    presets.recompose = async function (...args) {
-      await gate.pass()
-      return await recompose.apply(this, args)
-    }
+    const gate = gateway.holdSelection()
     const run = gateway.post(input(choose('demo', 'u-1')))
     await gate.reached
     const agent = gateway.agent()

@@ -13,8 +13,8 @@ import type { WebRoute } from '@deepseek-ai/dsh-host-webserver'
 import type { ToolDefinition } from '@deepseek-ai/dsh-tools'
 import AgUi from 'dsh-ag-ui'
 import type { Config } from 'dsh-ag-ui'
-import { bootHost, logOf, MODEL, mountPlugin, PROVIDER } from './host.ts'
-import type { BootOptions, Gate, ScriptedAdapter, TestHost } from './host.ts'
+import { bootHost, Gate, logOf, MODEL, mountPlugin, PROVIDER } from './host.ts'
+import type { BootOptions, ScriptedAdapter, TestHost } from './host.ts'
 import { FrameReader } from './wire.ts'
 import type { WireEvent } from './wire.ts'
 
@@ -300,6 +300,18 @@ export class TestGateway {
       return await create.call(this, options)
     }
     return () => { agents.create = create }
+  }
+
+  /** Makes the Host's selections of presets wait. Returns the gate. */
+  holdSelection(): Gate {
+    const gate = new Gate()
+    const presets = original(this.host.ctx.agentPresets)
+    const { recompose } = presets
+    presets.recompose = async function (...args) {
+      await gate.pass()
+      return await recompose.apply(this, args)
+    }
+    return gate
   }
 
   /** Makes the Host refuse every Tool of that name. */

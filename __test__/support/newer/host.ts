@@ -19,22 +19,8 @@
  * Missing: titles, compaction, subagents, workspaces, Code Mode (a test logs `tool/ptc-dispatch` itself).
  */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { Context } from '@deepseek-ai/cordis'
-import type { Fiber } from '@deepseek-ai/cordis'
-import Include from '@deepseek-ai/cordis-plugin-include'
-import Loader from '@deepseek-ai/cordis-plugin-loader'
-import AgentRegistry from '@deepseek-ai/dsh-agent'
-import LocalFileSystem from '@deepseek-ai/dsh-fs-local'
-import WebServer from '@deepseek-ai/dsh-host-webserver'
-import LlmRuntime from '@deepseek-ai/dsh-llm'
-import SystemPrompt from '@deepseek-ai/dsh-system-prompt'
-import ToolRuntime from '@deepseek-ai/dsh-tools'
-import { createScriptedAdapter, mountPlugin, PRESETS, PROVIDER, writePresets } from '../host.ts'
-import type { BootOptions, TestHost } from '../host.ts'
+import { bootOf } from '../host-frame.ts'
+import type { BootOptions, HostParts, TestHost } from '../host-frame.ts'
 import { NewerApproval } from './approval.ts'
 import { NewerAttachments } from './attachments.ts'
 import type { Generation } from './generation.ts'
@@ -50,11 +36,7 @@ export { NewerAgent } from './agent.ts'
 export type { Generation } from './generation.ts'
 
 /** A running fake. It goes wherever the real Host of the tests goes. */
-export interface NewerHost extends TestHost {
-  readonly generation: Generation
-}
-
-const PACKAGE_ROOT = join(import.meta.dirname, '..', '..', '..')
+export type NewerHost = TestHost & { readonly generation: Generation }
 
 /**
  * Boots a Host of a newer generation.
@@ -63,56 +45,27 @@ const PACKAGE_ROOT = join(import.meta.dirname, '..', '..', '..')
  * @param options - As for the real Host of generation A.
  */
 export async function bootNewerHost(generation: Generation, options: BootOptions = {}): Promise<NewerHost> {
-  const home = options.home ?? mkdtempSync(join(tmpdir(), 'dsh-ag-ui-'))
-  const { adapter = createScriptedAdapter(), sessions = join(home, 'sessions'), presets = PRESETS, onLog } = options
-  const ctx = new Context()
-  ctx.baseUrl = `${pathToFileURL(PACKAGE_ROOT).href}/`
-  ctx.logger.exporter({
-    levels: { default: 2 },
-    export: message => onLog?.(`[${message.type}] ${message.name}: ${message.args.map(String).join(' ')}`),
-  })
-  await ctx.plugin(Loader)
-  ctx.loader.builtins.include = Include as never
-  await ctx.plugin(LlmRuntime)
-  await ctx.plugin(NewerSessions, generation)
-  await ctx.plugin(SystemPrompt, { persona: 'You are a demo agent.' } as never)
-  await ctx.plugin(ToolRuntime)
-  await ctx.plugin(AgentRegistry)
-  await ctx.plugin(NewerProjections)
-  if (options.persistence !== 'none') await ctx.plugin(NewerPersistence, sessions)
-  const loop = await ctx.plugin(NewerLoop, generation)
-  const mountPeople = (): Promise<Fiber> => mountPlugin(ctx, [], async (people) => {
-    await people.plugin(NewerQuestions)
-    await people.plugin(NewerApproval, 'ask' as const)
-  })
-  if (options.people !== 'none') await mountPeople()
-  const attachments = await ctx.plugin(NewerAttachments, { dshHome: home } as never)
-  await ctx.plugin(NewerUploads)
-  const fs = await ctx.plugin(LocalFileSystem, { cwd: home } as never)
-  if (presets !== 'none') {
-    const root = join(home, 'presets')
-    writePresets(root, presets)
-    await ctx.plugin(generation === 'B' ? PresetsOfB : PresetsOfC, {
-      default: Object.keys(presets)[0] ?? 'demo', roots: [{ path: root, trust: 'system' }], includeUserRoot: false,
-    })
-  }
-  const webServer = await ctx.plugin(WebServer, { host: options.bind ?? '127.0.0.1', port: 0 } as never)
-  await mountPlugin(ctx, ['llm'], (plugin) => { plugin.llm.registerAdapter([PROVIDER], adapter) })
-  let disposed: Promise<void> | undefined
+  return await bootOf(partsOf(generation), options)
+}
+
+function partsOf(generation: Generation): HostParts<Generation> {
   return {
-    ctx,
     generation,
-    adapter,
-    home,
-    loop,
-    fs,
-    attachments,
-    webServer,
-    mountPeople,
-    url: `http://127.0.0.1:${ctx.webServer.port}`,
-    dispose: () => disposed ??= (async () => {
-      await ctx.fiber.dispose()
-      if (options.home === undefined) rmSync(home, { recursive: true, force: true })
-    })(),
+    sessions: ctx => ctx.plugin(NewerSessions, generation),
+    persistence: (ctx, root) => ctx.plugin(NewerPersistence, root),
+    async loop(ctx) {
+      await ctx.plugin(NewerProjections)
+      return await ctx.plugin(NewerLoop, generation)
+    },
+    async people(ctx) {
+      await ctx.plugin(NewerQuestions)
+      await ctx.plugin(NewerApproval, 'ask' as const)
+    },
+    async attachments(ctx, dshHome) {
+      const attachments = await ctx.plugin(NewerAttachments, { dshHome } as never)
+      await ctx.plugin(NewerUploads)
+      return attachments
+    },
+    presets: (ctx, config) => ctx.plugin(generation === 'B' ? PresetsOfB : PresetsOfC, config),
   }
 }

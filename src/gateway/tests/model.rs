@@ -214,19 +214,9 @@ fn people_schedule() -> impl Strategy<Value = (u32, Vec<Move>)> {
     ];
     let grace = prop_oneof![Just(0u32), Just(5_000)];
     (grace, calls, prop::collection::vec(more, 1..60)).prop_map(move |(grace, calls, more)| {
-        let opening = Move::Ask {
-            thread: 0,
-            run: 0,
-            messages: vec![0],
-            state: None,
-            preset: None,
-            file: false,
-            extras: false,
-            render: false,
-        };
         let calls = Answer::Calls(calls.into_iter().map(Into::into).collect());
         let begin = [
-            opening,
+            opening(false),
             Move::Open,
             Move::Drive,
             step(Answer::Fail),
@@ -234,6 +224,20 @@ fn people_schedule() -> impl Strategy<Value = (u32, Vec<Move>)> {
         ];
         (grace, begin.into_iter().chain(more).collect())
     })
+}
+
+/// The first request of such a schedule.
+fn opening(render: bool) -> Move {
+    Move::Ask {
+        thread: 0,
+        run: 0,
+        messages: vec![0],
+        state: None,
+        preset: None,
+        file: false,
+        extras: false,
+        render,
+    }
 }
 
 /// Schedules that begin with a turn that waits for the browser, and keep to its thread.
@@ -267,18 +271,8 @@ fn browser_schedule() -> impl Strategy<Value = (u32, Vec<Move>)> {
         prop::collection::vec(more, 1..60),
     )
         .prop_map(move |(grace, render, calls, more)| {
-            let opening = Move::Ask {
-                thread: 0,
-                run: 0,
-                messages: vec![0],
-                state: None,
-                preset: None,
-                file: false,
-                extras: false,
-                render,
-            };
             let begin = [
-                opening,
+                opening(render),
                 Move::Open,
                 Move::Drive,
                 step(Answer::Fail),
