@@ -4,8 +4,8 @@
  */
 
 import { createHash, randomUUID } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, rename, rm, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { AttachmentError, admitEncodedImages } from '@deepseek-ai/dsh-attachment'
@@ -37,6 +37,8 @@ export class NewerAttachments extends LocalAttachmentStore {
     const temporary = join(this.filesRoot, `${randomUUID()}.part`)
     const hash = createHash('sha256')
     let bytes = 0
+    // A stream that opens the file by itself might do so after it was broken off.
+    const file = await open(temporary, 'wx')
     try {
       await pipeline(data, async function* (chunks: AsyncIterable<Uint8Array>) {
         for await (const chunk of chunks) {
@@ -44,7 +46,7 @@ export class NewerAttachments extends LocalAttachmentStore {
           bytes += chunk.byteLength
           yield chunk
         }
-      }, createWriteStream(temporary), ...signal === undefined ? [] : [{ signal }])
+      }, file.createWriteStream(), ...signal === undefined ? [] : [{ signal }])
     } catch (error) {
       await rm(temporary, { force: true })
       if (signal?.aborted === true) throw signal.reason
