@@ -1,13 +1,13 @@
-//! From an arrived request to a run with an opening (spec: gateway, HTTP 与 run 语义; G6, G7, G8, G13, X11).
+//! From an arrived request to an admitted run (spec: gateway, HTTP 与 run 语义; G6, G7, G8, X11).
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use super::Gateway;
-use super::a2ui::{self, NewAction};
+use super::a2ui::NewAction;
 use super::answers::{NewResult, pass_over};
 use super::asking::take_answers;
 use super::content::NewContent;
+use super::digest::Digest;
 use super::effect::{ContentBlock, Effect, HostMessage, MessageSource};
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
@@ -21,8 +21,6 @@ use super::run::{Answer, Left, Naming, Peer, Run, RunRecord, Stage, Work};
 use super::run_log::Cursor;
 use super::seen::Seen;
 use super::thread::{OpenMode, Phase};
-use crate::agui::{Event, Message};
-use crate::projection::Transcript;
 use crate::tools::Catalogue;
 
 impl Gateway {
@@ -90,7 +88,7 @@ impl Gateway {
         &mut self,
         thread: ThreadId,
         request: &Request<'_>,
-        digest: super::digest::Digest,
+        digest: Digest,
         naming: Naming,
     ) -> RunKey {
         let run = RunKey(self.take_id());
@@ -335,58 +333,6 @@ impl Gateway {
         thread.ledger.push_back(run);
         Ok(())
     }
-
-    /// Writes what every run begins with: `RUN_STARTED`, the shared state, the history with what was just accepted,
-    /// the cards of settled calls, and the deliverables.
-    fn open_record(
-        &mut self,
-        thread_id: ThreadId,
-        run: RunKey,
-        request: &Request<'_>,
-        unaccepted: &[String],
-    ) {
-        let (Some(thread), Some(run)) = (self.threads.get_mut(&thread_id), self.runs.get_mut(&run))
-        else {
-            return;
-        };
-        run.record.event(&Event::RunStarted {
-            thread_id: &thread.key.thread_id,
-            run_id: &run.run_id,
-            parent_run_id: request.input.parent_run_id.as_deref(),
-            protocol_version: run.peer.protocol_version(),
-        });
-        if let Some(state) = thread.state.value() {
-            run.record.state(state);
-        }
-        let pending = || {
-            let accepted = thread.seen.pending();
-            accepted.chain(unaccepted.iter().map(String::as_str))
-        };
-        let whole = thread.transcript.snapshot(pending());
-        if pending().next().is_some() && is_behind(&thread.transcript, request) {
-            let history = thread.transcript.snapshot(std::iter::empty());
-            if run.record.log.fits(&[&history, &whole]) {
-                run.record.pieces(history);
-            }
-        }
-        run.record.pieces(whole);
-        let cards = thread.transcript.cards().settled();
-        for event in cards.iter().chain(thread.deliverables.events()) {
-            run.record.json(Arc::clone(event));
-        }
-    }
-}
-
-/// Whether a client holds a copy of the history that lacks some of it. Clients keep what they hold in its place and put
-/// what they lack behind it, so such a one has to get the history before it gets back what it has just sent
-/// (`ag-ui.md` §3.3; X7). Clients that send no copy are not looked at.
-fn is_behind(transcript: &Transcript, request: &Request<'_>) -> bool {
-    let messages = match request.action {
-        Some(_) => a2ui::without_pair(&request.input.messages),
-        None => &request.input.messages,
-    };
-    let is_copy = |message: &Message<'_>| matches!(message, Message::Assistant(_));
-    messages.iter().any(is_copy) && transcript.has_beside(messages.iter().map(Message::id))
 }
 
 fn accept_users(seen: &mut Seen, users: Vec<NewUser>) -> Vec<HostMessage> {

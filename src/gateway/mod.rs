@@ -9,19 +9,18 @@
 //!   that are already decided go out before an agent that never yields starts (X11);
 //! - [`Gateway::poll_timeout`]: when to call [`Gateway::handle_timeout`] next.
 //!
-//! Where a rule lives: `route` and `http` (path, method, media type), `auth` (secret, identity), `request` (a body's own limits),
-//! `props` and `extras` (what `forwardedProps` asks for),
-//! `presets` (which preset a thread may have), `content` (what a person's message may carry),
-//! `a2ui` (rendered surfaces and what people do on them), `answers` (what a history says of open calls),
-//! `plan` (what a request means for its thread), `prepare` (what the Host does before a run is admitted), `admit` (queue, ledger, opening of a run), `drive` (handing an
+//! Where a rule lives: `route` and `http` (path, method, media type), `auth` (secret, identity), `request` (a body's
+//! own limits), `props` and `extras` (what `forwardedProps` asks for), `presets` (which preset a thread may have),
+//! `content` (what a person's message may carry), `a2ui` (rendered surfaces and what people do on them), `answers`
+//! (what a history says of open calls), `plan` (what a request means for its thread), `prepare` (what the Host does
+//! before a run is admitted), `admit` (queue, ledger), `opening` (what every run begins with), `drive` (handing an
 //! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
-//! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state),
-//! `asking` (the Host asks people), `interrupts` (what is asked and answered), `resume` (what `resume[]` means),
-//! `park` (when a turn waits for the browser or for people), `repeat` (run ids that come again), `end` (how a run ends),
-//! `durable` (that its log is written first), `lifecycle` (opening, idling, closing), `errands` (what uploads and
-//! downloads want of an agent), `files` and `signed_url` (what they may), `output` (readers, pacing, keep-alive),
-//! `run_log` (the record of a run), `reconnect` and `event_id` (readers that come back), `shown_state` (the shared
-//! state as a run's clients hold it).
+//! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state), `asking` (the Host asks people),
+//! `interrupts` (what is asked and answered), `resume` (what `resume[]` means), `park` (when a turn waits for the
+//! browser or for people), `repeat` (run ids that come again), `end` (how a run ends), `durable` (that its log is
+//! written first), `lifecycle` (opening, idling, closing), `errands` (what uploads and downloads want of an agent),
+//! `files` and `signed_url` (what they may), `output` (readers, pacing, keep-alive), `run_log` (the record of a run),
+//! `reconnect` and `event_id` (readers that come back), `shown_state` (the shared state as a run's clients hold it).
 
 mod a2ui;
 mod admit;
@@ -49,6 +48,7 @@ mod ids;
 mod interrupts;
 mod lifecycle;
 mod notes;
+mod opening;
 mod output;
 mod park;
 mod plan;

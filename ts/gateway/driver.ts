@@ -7,20 +7,16 @@
 import { NativeGateway } from '../native.ts'
 import type { HttpError } from '../native.ts'
 import { codeOf, errorLabel } from '../host/error.ts'
-import type {
-  AgentEvents, AgentHost, HostAgent, HostFiles, HostStores, HostTool, HostToolCall, HostToolResult, PersonOutcome, PersonRequest, RunNeeds,
-} from '../host/port.ts'
-import type { CallOutcome, Effect, ToolEffect } from './effects.ts'
+import type { AgentEvents, AgentHost, HostAgent, HostFiles, HostStores, HostTool, RunNeeds } from '../host/port.ts'
+import type { Effect, ToolEffect } from './effects.ts'
 import { ErrandSet } from './errands.ts'
 import type { ErrandWork } from './errands.ts'
+import { reportsOf } from './reports.ts'
 import { ResponseSet } from './responses.ts'
 import { Refusal, TransferSet } from './transfer.ts'
 import type { Transfer } from './transfer.ts'
-
-/** Bits of what there is to do, as the native class documents them. */
-const EFFECTS = 1, READERS = 2, DRIVE = 4, TIMER = 8
-/** One more of `attemptStart`. */
-const REASONING = 16
+import { Waiting } from './waiting.ts'
+import { WorkLoop } from './work-loop.ts'
 
 /** Where the driver reports what has no other place to go. Never content. */
 export interface DriverLogger {
@@ -47,12 +43,6 @@ interface Thread {
   agent?: HostAgent
 }
 
-interface ParkedCall {
-  readonly thread: number
-  resolve(result: HostToolResult): void
-  reject(error: Error): void
-}
-
 /** One gateway at work. */
 export class GatewayDriver {
   readonly native: NativeGateway
@@ -64,14 +54,9 @@ export class GatewayDriver {
   readonly #hot: ReturnType<NativeGateway['hotPath']>
   readonly #threads = new Map<number, Thread>()
   readonly #identities = new WeakMap<object, ThreadIdentity>()
-  readonly #parked = new Map<number, ParkedCall>()
   readonly #errands = new ErrandSet()
-  /** Requests to people that wait, by token. */
-  readonly #asked = new Map<number, (outcome: PersonOutcome) => void>()
-  #nextToken = 0
-  #scheduled = false
-  #driving = false
-  #timer: { clear(): void } | undefined
+  readonly #loop: WorkLoop
+  readonly #waiting: Waiting
   #drained: (() => void) | undefined
   #stopped: Promise<void> | undefined
 
@@ -81,7 +66,13 @@ export class GatewayDriver {
    */
   constructor(config: string, host: AgentHost, open: OpenOptions, logger: DriverLogger) {
     this.native = new NativeGateway(config)
-    this.responses = new ResponseSet(this.native, todo => this.after(todo))
+    const after = (todo: number): void => { this.#loop.after(todo) }
+    this.responses = new ResponseSet(this.native, after)
+    this.#waiting = new Waiting(this.native, after)
+    this.#loop = new WorkLoop(this.native, {
+      effects: () => { for (const effect of JSON.parse(this.native.effects()) as Effect[]) this.#attempt(effect) },
+      readers: () => { this.responses.write() },
+    })
     this.#hot = this.native.hotPath()
     this.#host = host
     this.#open = open
@@ -150,76 +141,22 @@ export class GatewayDriver {
     const drained = new Promise<void>((resolve) => { this.#drained = resolve })
     // At once: a Host that stops closes its sockets in the same breath, and every response has an end to write.
     this.native.shutdown()
-    this.#drain()
+    this.#loop.drain()
     const stopped = this.transfers.stop(this.native.fileRefusal('AGENT_NOT_AVAILABLE'))
     if (this.native.threadCount > 0) await drained
     await stopped
-    this.#drain()
-    this.#timer?.clear()
+    this.#loop.drain()
+    this.#loop.stop()
   }
 
-  /**
-   * Schedules what a call to the native class left to do. The work runs in a microtask: a call may come from inside
-   * the Host's own publishing, where its agents take no orders, and what one turn of the Host produced goes out as
-   * one write.
-   */
+  /** Schedules what a call to the native class left to do. */
   after(todo: number): void {
-    // Agents that wait for their turn of the loop stay in the bits of every delta until they have had it.
-    if (todo & DRIVE) this.#driveLater()
-    if ((todo & ~DRIVE) === 0 || this.#scheduled) return
-    this.#scheduled = true
-    queueMicrotask(() => {
-      this.#scheduled = false
-      this.#drain()
-    })
-  }
-
-  #drain(): void {
-    let todo = this.native.todo()
-    while ((todo & (EFFECTS | READERS)) !== 0) {
-      if (todo & EFFECTS) for (const effect of JSON.parse(this.native.effects()) as Effect[]) this.#attempt(effect)
-      if (todo & READERS) this.responses.write()
-      todo = this.native.todo()
-    }
-    if (todo & DRIVE) this.#driveLater()
-    if (todo & TIMER) this.#setTimer()
-  }
-
-  /** One agent a turn of the loop: what is decided goes out before a model that never yields starts. */
-  #driveLater(): void {
-    if (this.#driving) return
-    this.#driving = true
-    setImmediate(() => {
-      this.#driving = false
-      this.native.driveNext()
-      this.#drain()
-    })
-  }
-
-  #setTimer(): void {
-    this.#timer?.clear()
-    const ms = this.native.nextTimeout()
-    if (ms < 0) return
-    const fire = (): void => {
-      this.#timer = undefined
-      this.native.timeout()
-      this.#drain()
-      // The native class compares with the timer that is set; none is now.
-      if (this.#timer === undefined) this.#setTimer()
-    }
-    if (ms === 0) {
-      const immediate = setImmediate(fire)
-      this.#timer = { clear: () => { clearImmediate(immediate) } }
-    } else {
-      const timeout = setTimeout(fire, Math.ceil(ms))
-      timeout.unref()
-      this.#timer = { clear: () => { clearTimeout(timeout) } }
-    }
+    this.#loop.after(todo)
   }
 
   /** Carries one effect out. One that fails takes its thread with it, and nothing else of the batch. */
   #attempt(effect: Effect): void {
-    const thread = 'thread' in effect ? effect.thread : 'token' in effect ? this.#parked.get(effect.token)?.thread : undefined
+    const thread = 'thread' in effect ? effect.thread : 'token' in effect ? this.#waiting.threadOf(effect.token) : undefined
     const failed = (error: unknown): void => {
       this.#logger.warn(`an order of the gateway failed: ${effect.type} (${errorLabel(error)})`)
       if (thread !== undefined) this.after(this.native.gone(thread))
@@ -241,11 +178,11 @@ export class GatewayDriver {
       case 'cancel': this.#order(effect.thread, agent => { agent.cancel() }); break
       case 'flush': return this.#flush(effect.thread, effect.records)
       case 'noteInterruption': this.#order(effect.thread, agent => { agent.noteInterruption?.() }); break
-      case 'settle': this.#settle(effect.token, effect.outcome); break
+      case 'settle': this.#waiting.settle(effect.token, effect.outcome); break
       case 'upload':
       case 'readDeliverable':
       case 'refuseErrand': this.#errands.handle(effect); break
-      case 'answer': this.#asked.get(effect.token)?.(effect.outcome); break
+      case 'answer': this.#waiting.answer(effect.token, effect.outcome); break
       case 'unknownInterrupts': this.#logger.warn(`thread ${effect.thread}: ${effect.count} answers to unknown interrupts were ignored`); break
     }
   }
@@ -262,7 +199,7 @@ export class GatewayDriver {
         mode,
         ...preset === undefined ? {} : { preset },
       }
-      const agent = await this.#host.open(request, this.#events(id, thread))
+      const agent = await this.#host.open(request, this.#reports(id, thread))
       thread.agent = agent
       this.#identities.set(agent.agent, thread.identity)
       this.after(this.native.opened(id, agent.history, agent.inheritedTools(), agent.preset))
@@ -366,116 +303,16 @@ export class GatewayDriver {
   }
 
   #tool(thread: number, { name, description, parameters, concurrent }: ToolEffect): HostTool {
-    return { name, description, parameters, concurrent, execute: call => this.#execute(thread, name, call) }
+    return { name, description, parameters, concurrent, execute: call => this.#waiting.execute(thread, name, call) }
   }
 
-  async #execute(thread: number, name: string, call: HostToolCall): Promise<HostToolResult> {
-    const token = this.#takeToken()
-    const settled = this.native.call(thread, token, call.callId, name, JSON.stringify(call.arguments))
-    this.after(this.native.todo())
-    if (settled !== null) return resultOf(JSON.parse(settled) as CallOutcome)
-    return await new Promise((resolve, reject) => {
-      const aborted = (): void => {
-        if (!this.#parked.delete(token)) return
-        this.after(this.native.callAborted(thread, token))
-        reject(new Error('the call was cancelled'))
-      }
-      const done = (): void => { call.signal.removeEventListener('abort', aborted) }
-      this.#parked.set(token, {
-        thread,
-        resolve: (result) => { done(); resolve(result) },
-        reject: (error) => { done(); reject(error) },
-      })
-      if (call.signal.aborted) aborted()
-      else call.signal.addEventListener('abort', aborted, { once: true })
+  #reports(id: number, thread: Thread): AgentEvents {
+    return reportsOf(id, {
+      native: this.native,
+      hot: this.#hot,
+      after: (todo) => { this.#loop.after(todo) },
+      inherited: () => thread.agent?.inheritedTools(),
+      ask: (request, signal) => this.#waiting.ask(id, request, signal),
     })
   }
-
-  /** A token that no call and no request to a person holds; as large as the native class takes. */
-  #takeToken(): number {
-    do this.#nextToken = (this.#nextToken + 1) % 2 ** 32
-    while (this.#parked.has(this.#nextToken) || this.#asked.has(this.#nextToken))
-    return this.#nextToken
-  }
-
-  #settle(token: number, outcome: CallOutcome): void {
-    const parked = this.#parked.get(token)
-    if (!this.#parked.delete(token)) return
-    try {
-      parked?.resolve(resultOf(outcome))
-    } catch (error) {
-      parked?.reject(error as Error)
-    }
-  }
-
-  #ask(thread: number, request: PersonRequest, signal: AbortSignal): Promise<PersonOutcome> {
-    if (signal.aborted) return Promise.resolve(TAKEN_BACK)
-    const token = this.#takeToken()
-    const settled = this.native.ask(thread, token, JSON.stringify(request))
-    this.after(this.native.todo())
-    if (settled !== null) return Promise.resolve(JSON.parse(settled) as PersonOutcome)
-    return new Promise((resolve) => {
-      const aborted = (): void => {
-        this.after(this.native.askAborted(thread, token))
-        settle(TAKEN_BACK)
-      }
-      const settle = (outcome: PersonOutcome): void => {
-        this.#asked.delete(token)
-        signal.removeEventListener('abort', aborted)
-        resolve(outcome)
-      }
-      this.#asked.set(token, settle)
-      signal.addEventListener('abort', aborted, { once: true })
-    })
-  }
-
-  #events(id: number, thread: Thread): AgentEvents {
-    const { native } = this
-    const { text, reasoning, toolCall } = this.#hot
-    // Reasoning that nobody asked for does not cross, and neither does the end of its block.
-    let reasons = false
-    let kept = false
-    return {
-      record: json => { this.after(native.record(id, json)) },
-      attemptStart: (turn, step) => {
-        const todo = native.attemptStart(id, turn, step)
-        reasons = (todo & REASONING) !== 0
-        kept = false
-        this.after(todo & ~REASONING)
-      },
-      text: (delta) => {
-        kept = false
-        this.after(text(id, delta))
-      },
-      reasoning: (delta) => {
-        if (reasons) this.after(reasoning(id, delta))
-        else kept = true
-      },
-      toolCall: (callId, name, delta) => {
-        kept = false
-        this.after(toolCall(id, callId, name, delta))
-      },
-      blockEnd: () => {
-        if (!kept) this.after(native.blockEnd(id))
-        kept = false
-      },
-      attemptEnd: (committed) => { if (!committed) this.after(native.attemptAbandoned(id)) },
-      body: (callId, running) => { this.after(native.body(id, callId, running)) },
-      toolsChanged: () => {
-        if (thread.agent !== undefined) this.after(native.inherited(id, thread.agent.inheritedTools()))
-      },
-      status: status => { this.after(native.status(id, status)) },
-      ask: (request, signal) => this.#ask(id, request, signal),
-      gone: () => { this.after(native.gone(id)) },
-    }
-  }
-}
-
-/** A request that the Host took back. */
-const TAKEN_BACK: PersonOutcome = { status: 'cancelled', message: 'the request was aborted before the user answered' }
-
-/** What the model sees of an outcome; a rejection is thrown. */
-function resultOf(outcome: CallOutcome): HostToolResult {
-  if (outcome.status === 'rejected') throw new Error(outcome.message)
-  return { text: outcome.text, ...outcome.meta === undefined ? {} : { meta: outcome.meta } }
 }
