@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::agent::Answer;
-use super::world::{Disk, World, ask, pick};
-use crate::gateway::{Code, ReaderId};
+use super::world::{Disk, World, ask, result, user, with_tool};
+use crate::gateway::Code;
 
 fn slow(config: Value) -> World {
     let mut world = World::new(config);
@@ -33,24 +33,6 @@ fn text() -> Answer {
     Answer::Text(vec!["Hello".into()])
 }
 
-fn last(world: &World, reader: ReaderId) -> String {
-    world.responses[&reader].types().pop().unwrap_or_default()
-}
-
-fn with_tool(run: &str, messages: Value) -> Value {
-    json!({"threadId":"t","runId":run,"messages":messages,"tools":[pick()],"context":[]})
-}
-
-fn calls_of(world: &World, reader: ReaderId) -> Vec<String> {
-    let events = world.responses[&reader].events();
-    let started = events
-        .iter()
-        .filter(|event| event["type"] == "TOOL_CALL_START");
-    started
-        .map(|event| event["toolCallId"].as_str().unwrap().to_owned())
-        .collect()
-}
-
 /// The code with which a request is refused, at once or when its thread is open.
 fn refusal(world: &mut World, body: &Value) -> Option<Code> {
     match world.send(body) {
@@ -70,13 +52,13 @@ fn a_run_ends_when_its_log_is_written() {
     let mut world = slow(json!({}));
     let reader = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
     work(&mut world, &text());
-    assert_eq!(last(&world, reader), "TEXT_MESSAGE_END");
+    assert_eq!(world.last(reader)["type"], "TEXT_MESSAGE_END");
     assert!(world.flush_next());
-    assert_eq!(last(&world, reader), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     world.crash();
     let again = world.send(&ask("t", "r2", &[("m", "hi")])).unwrap();
     world.settle();
-    let events = world.responses[&again].events();
+    let events = world.events(again);
     assert_eq!(events.len(), 3, "{events:?}");
     assert_eq!(events[1]["messages"].as_array().unwrap().len(), 2);
 }
@@ -89,20 +71,21 @@ fn a_crash_before_that_leaves_a_message_that_may_be_sent_again() {
     world.crash();
     let again = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
     world.settle();
-    assert_eq!(last(&world, again), "RUN_FINISHED");
+    assert_eq!(world.last(again)["type"], "RUN_FINISHED");
     assert_eq!(again, reader, "another process counts anew");
 }
 
 #[test]
 fn what_a_lost_turn_showed_of_the_server_s_own_results_locks_nobody_out() {
     let mut world = World::new(json!({}));
-    let lost = json!({"id":"result-c-1","role":"tool","toolCallId":"c-1","content":"done"});
-    let user = json!({"id":"m","role":"user","content":"a"});
-    let reader = world.send(&with_tool("r1", json!([user, lost]))).unwrap();
+    let lost = result("result-c-1", "c-1", "done");
+    let reader = world
+        .send(&with_tool("r1", &[user("m", "a"), lost]))
+        .unwrap();
     world.settle();
-    assert_eq!(last(&world, reader), "RUN_FINISHED");
-    let foreign = json!({"id":"x","role":"tool","toolCallId":"c-1","content":"done"});
-    let refused = refusal(&mut world, &with_tool("r2", json!([foreign])));
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+    let foreign = result("x", "c-1", "done");
+    let refused = refusal(&mut world, &with_tool("r2", &[foreign]));
     assert_eq!(refused, Some(Code::UnknownToolResult));
 }
 
@@ -119,32 +102,31 @@ fn a_failed_turn_is_told_when_its_log_is_written() {
 #[test]
 fn a_turn_that_waits_for_the_browser_is_written_before_its_run_ends() {
     let mut world = slow(json!({}));
-    let question = json!([{"id":"m","role":"user","content":"a"}]);
-    let reader = world.send(&with_tool("r", question)).unwrap();
+    let reader = world.send(&with_tool("r", &[user("m", "a")])).unwrap();
     work(
         &mut world,
         &Answer::Calls(vec!["pick".into(), "pick".into()]),
     );
-    let calls = calls_of(&world, reader);
-    assert_eq!(last(&world, reader), "TOOL_CALL_END");
+    let calls = world.responses[&reader].calls();
+    assert_eq!(world.last(reader)["type"], "TOOL_CALL_END");
     world.flush_next();
     world.settle();
-    assert_eq!(last(&world, reader), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     let log = world.agents.values().next().unwrap().log.join("\n");
     // A partial answer ends with what it added written, too.
     let answer = json!({"id":"x","role":"tool","toolCallId":calls[0],"content":"one"});
-    let reader = world.send(&with_tool("r2", json!([answer]))).unwrap();
+    let reader = world.send(&with_tool("r2", &[answer])).unwrap();
     work(&mut world, &text());
     let grown = world.agents.values().next().unwrap().log.join("\n");
     assert!(grown.len() > log.len());
-    assert_eq!(last(&world, reader), "MESSAGES_SNAPSHOT");
+    assert_eq!(world.last(reader)["type"], "MESSAGES_SNAPSHOT");
     world.flush_next();
     world.settle();
-    assert_eq!(last(&world, reader), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     world.crash();
-    let told = world.send(&with_tool("r3", json!([]))).unwrap();
+    let told = world.send(&with_tool("r3", &[])).unwrap();
     world.settle();
-    let history = world.responses[&told].events()[1]["messages"].clone();
+    let history = world.events(told)[1]["messages"].clone();
     let ids: Vec<&str> = history
         .as_array()
         .unwrap()
@@ -166,7 +148,7 @@ fn the_next_run_waits_for_the_disk_and_finds_failed_messages_released() {
     world.flush_next();
     assert!(world.responses[&first].ended);
     world.settle();
-    assert_eq!(last(&world, second), "RUN_FINISHED");
+    assert_eq!(world.last(second)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -179,7 +161,7 @@ fn a_client_that_leaves_while_the_log_is_written_finds_its_run_finished() {
     world.flush_next();
     let replay = world.send(&body).unwrap();
     world.settle();
-    assert_eq!(last(&world, replay), "RUN_FINISHED");
+    assert_eq!(world.last(replay)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -205,7 +187,7 @@ fn an_interruption_is_told_once_however_often_the_thread_comes_back() {
     let told = world.send(&ask("t", "r2", &[("m", "hi")])).unwrap();
     work(&mut world, &text());
     assert_eq!(
-        last(&world, told),
+        world.last(told)["type"],
         "MESSAGES_SNAPSHOT",
         "the note is not written yet"
     );
@@ -215,47 +197,46 @@ fn an_interruption_is_told_once_however_often_the_thread_comes_back() {
     world.crash();
     let after_crash = world.send(&ask("t", "r3", &[("m", "hi")])).unwrap();
     world.settle();
-    assert_eq!(last(&world, after_crash), "RUN_FINISHED");
+    assert_eq!(world.last(after_crash)["type"], "RUN_FINISHED");
     world.advance(std::time::Duration::from_secs(2));
     world.settle();
     assert_eq!(world.gateway.thread_count(), 0);
     let after_idling = world.send(&ask("t", "r4", &[("m", "hi")])).unwrap();
     world.settle();
-    assert_eq!(last(&world, after_idling), "RUN_FINISHED");
+    assert_eq!(world.last(after_idling)["type"], "RUN_FINISHED");
 }
 
 #[test]
 fn a_result_that_the_host_shortens_is_known_in_either_form() {
     let mut world = World::new(json!({}));
-    let question = json!([{"id":"m","role":"user","content":"a"}]);
-    let reader = world.send(&with_tool("r1", question)).unwrap();
+    let reader = world.send(&with_tool("r1", &[user("m", "a")])).unwrap();
     world.settle_with(&Answer::Calls(vec!["pick".into()]));
-    let call = &calls_of(&world, reader)[0];
+    let call = &world.responses[&reader].calls()[0];
     world.agents.values_mut().next().unwrap().spills_over = Some(10);
-    let result = |content: &str| json!([{"id":"x","role":"tool","toolCallId":call,"content":content,"metadata":{"k":1}}]);
+    let result = |content: &str| json!({"id":"x","role":"tool","toolCallId":call,"content":content,"metadata":{"k":1}});
     let long = "a long result of the browser";
-    world.send(&with_tool("r2", result(long))).unwrap();
+    world.send(&with_tool("r2", &[result(long)])).unwrap();
     world.settle();
     for life in 0..2 {
         let mut changed = result(long);
-        changed[0]["metadata"]["k"] = 2.into();
+        changed["metadata"]["k"] = 2.into();
         for (at, other) in [changed, result("another long result of it")]
             .into_iter()
             .enumerate()
         {
-            let body = with_tool(&format!("{life}-{at}"), other);
+            let body = with_tool(&format!("{life}-{at}"), &[other]);
             let refused = refusal(&mut world, &body);
             assert_eq!(refused, Some(Code::MessageIdConflict), "life {life}");
         }
         for (at, known) in [result(long), result("(spilled)")].into_iter().enumerate() {
             let reader = world
-                .send(&with_tool(&format!("{life}-known-{at}"), known))
+                .send(&with_tool(&format!("{life}-known-{at}"), &[known]))
                 .unwrap();
             world.settle();
-            let history = world.responses[&reader].events()[1]["messages"].clone();
+            let history = world.events(reader)[1]["messages"].clone();
             assert_eq!(history[2]["content"], "(spilled)");
             assert_eq!(history[2]["metadata"], json!({"k":1}));
-            assert_eq!(last(&world, reader), "RUN_FINISHED");
+            assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
         }
         world.crash();
     }

@@ -137,10 +137,7 @@ fn a_run_that_comes_meanwhile_begins_the_thread() {
     world.settle();
     assert_eq!(world.errands[&download], refused(Code::FileNotFound));
     assert_eq!(world.errands[&upload], SimErrand::Begun(None));
-    assert_eq!(
-        world.responses[&run].types().last().unwrap(),
-        "RUN_FINISHED"
-    );
+    assert_eq!(world.last(run)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -189,7 +186,7 @@ fn whatever_ends_the_thread_ends_its_errands() {
 fn deliverables_follow_the_history_of_every_run() {
     let mut world = delivered();
     let live = world.send(&ask("a", "r2", &[])).unwrap();
-    let types = world.responses[&live].types();
+    let types = world.types(live);
     assert_eq!(
         types,
         [
@@ -199,7 +196,7 @@ fn deliverables_follow_the_history_of_every_run() {
             "RUN_FINISHED"
         ]
     );
-    let activity = world.responses[&live].events()[2].clone();
+    let activity = world.events(live)[2].clone();
     assert_eq!(activity["activityType"], "dsh-deliverables");
     assert_eq!(
         activity["content"]["files"][0]["url"],
@@ -209,5 +206,5 @@ fn deliverables_follow_the_history_of_every_run() {
     world.settle();
     let cold = world.send(&ask("a", "r3", &[])).unwrap();
     world.settle();
-    assert_eq!(world.responses[&cold].events()[2], activity);
+    assert_eq!(world.events(cold)[2], activity);
 }

@@ -5,20 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::agent::Answer;
-use super::world::{World, merged, pick};
+use super::world::{World, merged, result, user, with_tool};
 use crate::gateway::{Code, FileKind, ReaderId};
-
-fn body(run: &str, messages: &[Value]) -> Value {
-    json!({"threadId":"t","runId":run,"messages":messages,"tools":[pick()],"context":[]})
-}
-
-fn user(id: &str, text: &str) -> Value {
-    json!({"id":id,"role":"user","content":text})
-}
-
-fn result(id: &str, call: &str, content: &str) -> Value {
-    json!({"id":id,"role":"tool","toolCallId":call,"content":content})
-}
 
 /// The client's copy of the message that makes these calls.
 fn making(calls: &[String]) -> Value {
@@ -29,33 +17,17 @@ fn making(calls: &[String]) -> Value {
     json!({"id":"copy","role":"assistant","toolCalls":calls})
 }
 
-fn events(world: &World, reader: ReaderId) -> Vec<Value> {
-    world.responses[&reader].events()
-}
-
-fn last(world: &World, reader: ReaderId) -> Value {
-    events(world, reader).pop().unwrap()
-}
-
-fn calls_of(events: &[Value]) -> Vec<String> {
-    events
-        .iter()
-        .filter(|event| event["type"] == "TOOL_CALL_START")
-        .map(|event| event["toolCallId"].as_str().unwrap().to_owned())
-        .collect()
-}
-
 /// A thread whose turn waits for two calls, and what else its first request says.
 fn parked_by(first: Value) -> (World, Vec<String>) {
     let mut world = World::new(json!({}));
-    let mut question = body("r1", &[user("m1", "a")]);
+    let mut question = with_tool("r1", &[user("m1", "a")]);
     question
         .as_object_mut()
         .unwrap()
         .extend(first.as_object().unwrap().clone());
     let reader = world.send(&question).unwrap();
     world.settle_with(&Answer::Calls(vec!["pick".into(), "pick".into()]));
-    let calls = calls_of(&events(&world, reader));
+    let calls = world.responses[&reader].calls();
     assert_eq!(calls.len(), 2);
     (world, calls)
 }
@@ -91,7 +63,7 @@ const PASSED_OVER: &str =
 fn words_behind_open_calls_end_them_and_join_their_turn() {
     let (mut world, calls) = parked();
     let reader = world
-        .send(&body(
+        .send(&with_tool(
             "r2",
             &[user("m1", "a"), making(&calls), user("m2", "b")],
         ))
@@ -101,7 +73,7 @@ fn words_behind_open_calls_end_them_and_join_their_turn() {
         said(&world),
         ["turn 1", "m1", PASSED_OVER, PASSED_OVER, "m2"]
     );
-    let events = events(&world, reader);
+    let events = world.events(reader);
     let results: Vec<&Value> = events
         .iter()
         .filter(|event| event["type"] == "TOOL_CALL_RESULT")
@@ -125,9 +97,9 @@ fn words_behind_open_calls_end_them_and_join_their_turn() {
     ];
     assert_eq!(ids, expected);
     // What the client now holds is history.
-    let again = world.send(&body("r3", history)).unwrap();
+    let again = world.send(&with_tool("r3", history)).unwrap();
     assert_eq!(
-        world.responses[&again].types(),
+        world.types(again),
         ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     );
 }
@@ -141,7 +113,7 @@ fn results_may_come_with_the_next_words_and_the_other_calls_are_passed_over() {
         user("m2", "b"),
         user("m3", "c"),
     ];
-    let reader = world.send(&body("r2", &messages)).unwrap();
+    let reader = world.send(&with_tool("r2", &messages)).unwrap();
     world.settle();
     assert_eq!(
         said(&world),
@@ -154,7 +126,7 @@ fn results_may_come_with_the_next_words_and_the_other_calls_are_passed_over() {
             "m3"
         ]
     );
-    assert_eq!(last(&world, reader)["type"], "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -169,11 +141,11 @@ fn a_client_that_may_not_know_every_open_call_is_told_to_wait() {
         vec![new.clone(), making(&calls)],
     ];
     for messages in busy {
-        let refused = world.send(&body("r2", &messages)).unwrap_err();
+        let refused = world.send(&with_tool("r2", &messages)).unwrap_err();
         assert_eq!(refused.code, Code::AgentBusy, "{messages:?}");
     }
     let mixed = [one, result("x1", &calls[0], "one"), new];
-    let refused = world.send(&body("r2", &mixed)).unwrap_err();
+    let refused = world.send(&with_tool("r2", &mixed)).unwrap_err();
     assert_eq!(refused.code, Code::InvalidMessageBatch);
     assert_eq!(said(&world), ["turn 1", "m1"]);
 }
@@ -189,20 +161,20 @@ fn what_a_runtime_invents_for_a_call_is_no_answer() {
     let forwarded = result("f", &calls[0], "Forwarded to client");
     // Of open calls, and of one that nobody knows any more.
     let fillings = [stopped(&calls[0]), stopped("abandoned"), forwarded];
-    let reader = world.send(&body("r2", &fillings)).unwrap();
-    assert_eq!(world.responses[&reader].types().len(), 3);
+    let reader = world.send(&with_tool("r2", &fillings)).unwrap();
+    assert_eq!(world.types(reader).len(), 3);
     assert_eq!(said(&world), ["turn 1", "m1"]);
     // They show that the client knows the calls.
     let on = [stopped(&calls[0]), stopped(&calls[1]), user("m2", "b")];
-    world.send(&body("r3", &on)).unwrap();
+    world.send(&with_tool("r3", &on)).unwrap();
     world.settle();
     assert_eq!(
         said(&world),
         ["turn 1", "m1", PASSED_OVER, PASSED_OVER, "m2"]
     );
     // Of calls that are over.
-    let reader = world.send(&body("r4", &fillings)).unwrap();
-    assert_eq!(world.responses[&reader].types().len(), 3);
+    let reader = world.send(&with_tool("r4", &fillings)).unwrap();
+    assert_eq!(world.types(reader).len(), 3);
 }
 
 #[test]
@@ -213,7 +185,7 @@ fn calls_that_end_otherwise_leave_the_words_for_the_next_turn() {
         result("x1", &calls[0], "one"),
         user("m2", "b"),
     ];
-    let reader = world.send(&body("r2", &messages)).unwrap();
+    let reader = world.send(&with_tool("r2", &messages)).unwrap();
     // Admitted, and before it is driven the time of both calls is over.
     world.advance(Duration::from_secs(300));
     world.settle();
@@ -222,26 +194,26 @@ fn calls_that_end_otherwise_leave_the_words_for_the_next_turn() {
         said(&world),
         ["turn 1", "m1", timeout, timeout, "turn 2", "m2"]
     );
-    assert_eq!(last(&world, reader)["type"], "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     // The answer that came too late is history, as any other.
-    let again = world.send(&body("r3", &messages)).unwrap();
-    assert_eq!(world.responses[&again].types().len(), 3);
+    let again = world.send(&with_tool("r3", &messages)).unwrap();
+    assert_eq!(world.types(again).len(), 3);
 }
 
 #[test]
 fn words_that_the_agent_had_not_taken_may_be_sent_again() {
     let (mut world, calls) = parked();
     let messages = [making(&calls), user("m2", "b")];
-    let reader = world.send(&body("r2", &messages)).unwrap();
+    let reader = world.send(&with_tool("r2", &messages)).unwrap();
     world.drive();
     world.leave(reader);
     world.settle();
     assert_eq!(said(&world)[..2], ["turn 1", "m1"]);
     assert!(!said(&world).contains(&"m2".to_owned()));
-    let again = world.send(&body("r3", &messages)).unwrap();
+    let again = world.send(&with_tool("r3", &messages)).unwrap();
     world.settle();
     assert_eq!(said(&world)[4..], ["turn 2", "m2"]);
-    assert_eq!(last(&world, again)["type"], "RUN_FINISHED");
+    assert_eq!(world.last(again)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -251,7 +223,7 @@ fn words_whose_file_is_gone_end_their_turn_and_may_come_again() {
     let carry = json!({"id":"m2","role":"user","content":[file]});
     world.undeliverable = true;
     let messages = [making(&calls), result("x1", &calls[0], "one"), carry];
-    let reader = world.send(&body("r2", &messages)).unwrap();
+    let reader = world.send(&with_tool("r2", &messages)).unwrap();
     world.settle();
     assert_eq!(
         world.responses[&reader].run_error().as_deref(),
@@ -259,15 +231,15 @@ fn words_whose_file_is_gone_end_their_turn_and_may_come_again() {
     );
     assert!(!said(&world).contains(&"m2".to_owned()));
     let again = world
-        .send(&body("r3", &[making(&calls), user("m2", "without")]))
+        .send(&with_tool("r3", &[making(&calls), user("m2", "without")]))
         .unwrap();
     world.settle();
     assert_eq!(said(&world)[4..], ["turn 2", "m2"]);
-    assert_eq!(last(&world, again)["type"], "RUN_FINISHED");
+    assert_eq!(world.last(again)["type"], "RUN_FINISHED");
 }
 
 fn pending(world: &World, reader: ReaderId) -> Value {
-    last(world, reader)["outcome"].clone()
+    world.last(reader)["outcome"].clone()
 }
 
 #[test]
@@ -275,10 +247,10 @@ fn a_peer_of_1_0_learns_which_calls_wait() {
     let (mut world, calls) = parked_by(json!({"protocolVersion":"1.0"}));
     let first = *world.responses.keys().next().unwrap();
     let outcome = |ids: &[String]| json!({"type":"success","pendingToolCallIds":ids});
-    assert_eq!(events(&world, first)[0]["protocolVersion"], "1.0");
+    assert_eq!(world.events(first)[0]["protocolVersion"], "1.0");
     assert_eq!(pending(&world, first), outcome(&calls));
     let strict = |run: &str, messages: &[Value]| {
-        let mut body = body(run, messages);
+        let mut body = with_tool(run, messages);
         body["protocolVersion"] = "1.0".into();
         body
     };
@@ -305,17 +277,17 @@ fn an_early_peer_gets_nothing_that_it_does_not_know() {
     let (world, _) = parked();
     let reader = *world.responses.keys().next().unwrap();
     assert_eq!(pending(&world, reader), Value::Null);
-    assert_eq!(events(&world, reader)[0].get("protocolVersion"), None);
+    assert_eq!(world.events(reader)[0].get("protocolVersion"), None);
 }
 
 /// The first run of a thread whose turn waits for many calls.
 fn parked_within(bytes: usize) -> (World, ReaderId) {
     let mut world = World::new(json!({"maxRunEventBytes": bytes, "maxIdentityBytes": 64}));
-    let mut question = body("r1", &[user("m1", "a")]);
+    let mut question = with_tool("r1", &[user("m1", "a")]);
     question["protocolVersion"] = "1.0".into();
     let reader = world.send(&question).unwrap();
     world.settle_with(&Answer::Calls(vec!["pick".into(); 30]));
-    assert_eq!(last(&world, reader)["type"], "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     (world, reader)
 }
 
@@ -332,20 +304,20 @@ fn calls_that_do_not_fit_the_end_of_a_record_are_left_out() {
     // Room for an end that names the longest thread and run, and no more.
     let (world, reader) = parked_within(before_its_end + 256 + 2 * 64);
     assert_eq!(pending(&world, reader), Value::Null);
-    assert_eq!(calls_of(&self::events(&world, reader)).len(), 30);
+    assert_eq!(world.responses[&reader].calls().len(), 30);
 }
 
 #[test]
 fn a_client_whose_copy_lacks_something_gets_the_history_before_what_it_sent() {
     let mut world = World::new(json!({}));
     for (run, id) in [("r1", "m1"), ("r2", "m2")] {
-        world.send(&body(run, &[user(id, "a")])).unwrap();
+        world.send(&with_tool(run, &[user(id, "a")])).unwrap();
         world.settle();
     }
     let copy = json!({"id":"copy","role":"assistant","content":"Hello there"});
     let openings = |world: &World, reader: ReaderId| -> Vec<Vec<String>> {
         let is_text = |event: &Value| event["type"] == "TEXT_MESSAGE_START";
-        let events = events(world, reader);
+        let events = world.events(reader);
         let text = events.iter().position(is_text).unwrap_or(events.len());
         let histories = events[..text]
             .iter()
@@ -360,7 +332,7 @@ fn a_client_whose_copy_lacks_something_gets_the_history_before_what_it_sent() {
     };
     // The last exchange was dropped, and other words were said instead.
     let reader = world
-        .send(&body(
+        .send(&with_tool(
             "r3",
             &[user("m1", "a"), copy.clone(), user("m3", "c")],
         ))
@@ -373,9 +345,11 @@ fn a_client_whose_copy_lacks_something_gets_the_history_before_what_it_sent() {
     assert_eq!(whole[..whole.len() - 1], history[..]);
     assert_eq!((history.len(), history[2].as_str()), (4, "m2"));
     // Whoever sends no copy, or nothing new, gets one.
-    let reader = world.send(&body("r4", &[user("m4", "d")])).unwrap();
+    let reader = world.send(&with_tool("r4", &[user("m4", "d")])).unwrap();
     world.settle();
     assert_eq!(openings(&world, reader).len(), 1);
-    let reader = world.send(&body("r5", &[user("m1", "a"), copy])).unwrap();
+    let reader = world
+        .send(&with_tool("r5", &[user("m1", "a"), copy]))
+        .unwrap();
     assert_eq!(openings(&world, reader).len(), 1);
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::agent::{ASK, Answer, ESCALATE, GUARDED};
 use super::world::{World, ask, pick, resolve, resume};
-use crate::gateway::{Code, ReaderId};
+use crate::gateway::Code;
 
 /// A thread whose turn makes these calls, and what its clients are told of them.
 fn asked(config: Value, calls: &[&str]) -> (World, Vec<Value>) {
@@ -35,20 +35,12 @@ fn ids(interrupts: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-fn log(world: &World) -> String {
-    world.agents.values().next().unwrap().log.join("\n")
-}
-
-fn last(world: &World, reader: ReaderId) -> Value {
-    world.responses[&reader].events().pop().unwrap()
-}
-
 /// Sends a request that must be refused, which changes nothing.
 fn refused(world: &mut World, body: &Value) -> Code {
-    let before = (told(world), log(world));
+    let before = (told(world), world.log());
     let code = world.send(body).unwrap_err().code;
     world.settle();
-    assert_eq!((told(world), log(world)), before);
+    assert_eq!((told(world), world.log()), before);
     code
 }
 
@@ -67,10 +59,10 @@ fn an_approval_ends_the_run_and_its_answer_continues_the_turn() {
             .send(&resume("t", "r2", vec![resolve(&told[0], yes)]))
             .unwrap();
         world.settle();
-        let events = world.responses[&reader].events();
+        let events = world.events(reader);
         assert!(events.iter().any(|event| event["content"] == result));
         assert_eq!(events.last().unwrap().get("outcome"), None);
-        assert!(log(&world).contains("\"completed\""));
+        assert!(world.log().contains("\"completed\""));
     }
 }
 
@@ -94,7 +86,7 @@ fn a_question_carries_what_the_host_asked_and_gets_the_answer() {
         .send(&resume("t", "r2", vec![resolve(&told[0], false)]))
         .unwrap();
     world.settle();
-    assert!(log(&world).contains("\"text\":\"y\""));
+    assert!(world.log().contains("\"text\":\"y\""));
 }
 
 #[test]
@@ -119,13 +111,13 @@ fn everything_that_waits_is_told_together_and_answered_together() {
     body["messages"] = json!([{"id":"x","role":"tool","toolCallId":"call-1-3","content":"picked"}]);
     let reader = world.send(&body).unwrap();
     world.settle();
-    assert_eq!(last(&world, reader)["type"], "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     for result in [
         "\"text\":\"x\"",
         "\"text\":\"allowed\"",
         "\"text\":\"picked\"",
     ] {
-        assert!(log(&world).contains(result), "{result}");
+        assert!(world.log().contains(result), "{result}");
     }
 }
 
@@ -137,7 +129,7 @@ fn a_browser_call_may_wait_on_after_the_people_have_answered() {
         .unwrap();
     world.settle();
     // The turn still waits for the browser.
-    let end = last(&world, reader);
+    let end = world.last(reader);
     assert_eq!(
         (&end["type"], end.get("outcome")),
         (&"RUN_FINISHED".into(), None)
@@ -146,7 +138,7 @@ fn a_browser_call_may_wait_on_after_the_people_have_answered() {
     body["messages"] = json!([{"id":"x","role":"tool","toolCallId":"call-1-1","content":"picked"}]);
     world.send(&body).unwrap();
     world.settle();
-    assert!(log(&world).contains("\"completed\""));
+    assert!(world.log().contains("\"completed\""));
 }
 
 #[test]
@@ -180,10 +172,10 @@ fn reading_the_history_tells_the_same_again_and_nothing_that_came_later() {
     world.settle();
     let reader = world.send(&ask("t", "r2", &[("m1", "a")])).unwrap();
     assert_eq!(
-        world.responses[&reader].types(),
+        world.types(reader),
         ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     );
-    assert_eq!(last(&world, reader)["outcome"]["interrupts"], json!(told));
+    assert_eq!(world.last(reader)["outcome"]["interrupts"], json!(told));
     // The answers are for what was told; what came later is told by the run that brings them.
     world
         .send(&resume("t", "r3", vec![resolve(&told[0], true)]))
@@ -205,7 +197,7 @@ fn what_is_asked_after_the_run_ended_is_told_by_the_next_history() {
     let reader = world.send(&ask("t", "r3", &[("m1", "a")])).unwrap();
     let told = self::told(&world);
     assert_eq!(told.len(), 1);
-    assert_eq!(last(&world, reader)["outcome"]["type"], "interrupt");
+    assert_eq!(world.last(reader)["outcome"]["type"], "interrupt");
     world
         .send(&resume("t", "r4", vec![resolve(&told[0], true)]))
         .unwrap();
@@ -220,8 +212,12 @@ fn time_runs_out_once_and_reading_does_not_prolong_it() {
     world.send(&ask("t", "r2", &[("m1", "a")])).unwrap();
     world.advance(Duration::from_millis(100));
     world.settle();
-    assert!(log(&world).contains("the user did not answer within 1000 ms"));
-    assert!(log(&world).contains("\"completed\""));
+    assert!(
+        world
+            .log()
+            .contains("the user did not answer within 1000 ms")
+    );
+    assert!(world.log().contains("\"completed\""));
     let late = vec![resolve(&told[0], true)];
     assert_eq!(
         world.send(&resume("t", "r3", late)).unwrap_err().code,
@@ -232,7 +228,7 @@ fn time_runs_out_once_and_reading_does_not_prolong_it() {
     body["resume"] = json!([{"interruptId": told[0]["id"], "status": "cancelled"}]);
     let reader = world.send(&body).unwrap();
     world.settle();
-    assert_eq!(last(&world, reader)["type"], "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -267,7 +263,7 @@ fn an_answer_repeated_word_for_word_is_no_second_answer() {
     for run in ["r3", "r4"] {
         let reader = world.send(&resume("t", run, yes.clone())).unwrap();
         world.settle();
-        let end = last(&world, reader);
+        let end = world.last(reader);
         assert_eq!(
             (&end["type"], end.get("outcome")),
             (&"RUN_FINISHED".into(), None)
@@ -278,7 +274,7 @@ fn an_answer_repeated_word_for_word_is_no_second_answer() {
         refused(&mut world, &resume("t", "r5", no)),
         Code::InterruptUnavailable
     );
-    assert_eq!(log(&world).matches("\"text\":\"x\"").count(), 1);
+    assert_eq!(world.log().matches("\"text\":\"x\"").count(), 1);
 }
 
 #[test]
@@ -288,11 +284,11 @@ fn foreign_interrupts_are_ignored() {
     let reader = world
         .send(&resume("t", "r2", vec![foreign.clone()]))
         .unwrap();
-    assert_eq!(last(&world, reader)["outcome"]["interrupts"], json!(told));
+    assert_eq!(world.last(reader)["outcome"]["interrupts"], json!(told));
     let entries = vec![foreign, resolve(&told[0], true)];
     world.send(&resume("t", "r3", entries)).unwrap();
     world.settle();
-    assert!(log(&world).contains("\"completed\""));
+    assert!(world.log().contains("\"completed\""));
 }
 
 #[test]
@@ -302,12 +298,12 @@ fn answers_that_never_reached_the_host_may_be_given_again() {
     let reader = world.send(&resume("t", "r2", yes())).unwrap();
     world.leave(reader);
     let reader = world.send(&ask("t", "r3", &[("m1", "a")])).unwrap();
-    assert_eq!(last(&world, reader)["outcome"]["interrupts"], json!(told));
+    assert_eq!(world.last(reader)["outcome"]["interrupts"], json!(told));
     world
         .send(&resume("t", "r4", vec![resolve(&told[0], false)]))
         .unwrap();
     world.settle();
-    assert!(log(&world).contains("\"text\":\"y\""));
+    assert!(world.log().contains("\"text\":\"y\""));
 }
 
 #[test]
@@ -341,8 +337,8 @@ fn more_requests_than_allowed_end_at_once() {
         .send(&resume("t", "r3", vec![resolve(&told[0], true)]))
         .unwrap();
     world.settle();
-    assert!(log(&world).contains("1 requests already wait for the user"));
-    assert!(log(&world).contains("\"text\":\"x\""));
+    assert!(world.log().contains("1 requests already wait for the user"));
+    assert!(world.log().contains("\"text\":\"x\""));
 }
 
 #[test]
@@ -354,7 +350,7 @@ fn interrupts_that_do_not_fit_the_record_cancel_the_turn() {
         world.responses[&reader].run_error().as_deref(),
         Some("AG_UI_EVENT_BUFFER_OVERFLOW")
     );
-    assert!(log(&world).contains("\"aborted\""));
+    assert!(world.log().contains("\"aborted\""));
     assert!(world.agents.values().all(|agent| !agent.is_asking()));
 }
 
@@ -373,7 +369,7 @@ fn a_history_that_cannot_hold_the_interrupts_fails_alone_and_publishes_nothing()
         world.responses[&reader].run_error().as_deref(),
         Some("AG_UI_EVENT_BUFFER_OVERFLOW")
     );
-    assert!(!log(&world).contains("\"aborted\""));
+    assert!(!world.log().contains("\"aborted\""));
     assert!(world.agents.values().all(|agent| agent.is_asking()));
     let busy = world.send(&ask("t", "r3", &[("m2", "b")])).unwrap_err();
     assert_eq!(busy.code, Code::AgentBusy);
@@ -398,7 +394,7 @@ fn a_restart_forgets_what_waited_and_says_that_the_turn_is_gone() {
     // The client's gate is still shut: the next try clears it.
     let reader = world.send(&resume("t", "r3", entries())).unwrap();
     world.settle();
-    let end = last(&world, reader);
+    let end = world.last(reader);
     assert_eq!(
         (&end["type"], end.get("outcome")),
         (&"RUN_FINISHED".into(), None)
@@ -416,14 +412,11 @@ fn a_resume_may_come_under_the_run_id_of_the_run_that_asked() {
     follow_up["messages"] = json!([{"id":"x","role":"tool","toolCallId":"call-1-2","content":"p"}]);
     let reader = world.send(&follow_up).unwrap();
     world.settle();
-    assert!(log(&world).contains("\"completed\""));
+    assert!(world.log().contains("\"completed\""));
     // Each of them is answered from its own record, and the id is taken for everything else.
     let replay = world.send(&follow_up).unwrap();
     world.settle();
-    assert_eq!(
-        world.responses[&replay].types(),
-        world.responses[&reader].types()
-    );
+    assert_eq!(world.types(replay), world.types(reader));
     assert!(world.send(&again).is_ok());
     let other = ask("t", "r1", &[("m2", "b")]);
     assert_eq!(refused(&mut world, &other), Code::RunIdConflict);
@@ -449,8 +442,8 @@ fn a_client_s_own_note_of_its_answer_is_no_tool_result() {
     body["messages"] = note.clone();
     let reader = world.send(&body).unwrap();
     world.settle();
-    assert_eq!(last(&world, reader)["type"], "RUN_FINISHED");
-    assert!(log(&world).contains("\"text\":\"allowed\""));
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+    assert!(world.log().contains("\"text\":\"allowed\""));
     let mut body = ask("t", "r3", &[]);
     body["messages"] = note;
     assert!(world.send(&body).is_ok());
@@ -466,7 +459,7 @@ fn a_host_that_takes_its_request_back_ends_it() {
     world.drive();
     world.leave(reader);
     world.settle();
-    assert!(log(&world).contains("\"aborted\""));
+    assert!(world.log().contains("\"aborted\""));
     assert!(world.agents.values().all(|agent| !agent.is_asking()));
 }
 
@@ -488,7 +481,7 @@ fn a_request_that_belongs_to_no_call_ends_with_its_turn() {
     body["messages"] = json!([{"id":"x","role":"tool","toolCallId":"call-1-1","content":"p"}]);
     world.send(&body).unwrap();
     world.settle();
-    assert!(log(&world).contains("\"completed\""));
+    assert!(world.log().contains("\"completed\""));
     assert!(world.agents.values().all(|agent| !agent.is_asking()));
 }
 

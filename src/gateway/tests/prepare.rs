@@ -28,13 +28,9 @@ fn code(world: &World, reader: ReaderId) -> Option<Code> {
         .map(|error| error.code)
 }
 
-fn last(world: &World, reader: ReaderId) -> String {
-    world.responses[&reader].types().pop().unwrap()
-}
-
 /// The last history in a response.
 fn history(world: &World, reader: ReaderId) -> Value {
-    let events = world.responses[&reader].events();
+    let events = world.events(reader);
     let snapshot = events
         .iter()
         .rfind(|event| event["type"] == "MESSAGES_SNAPSHOT");
@@ -49,17 +45,14 @@ fn a_preset_is_selected_before_anything_is_decided() {
     assert_eq!(world.preparing.len(), 1);
     assert_eq!(world.responses[&reader].text, "", "the head is not out");
     world.prepare_next(Ok(()));
-    assert_eq!(
-        world.responses[&reader].types(),
-        ["RUN_STARTED", "MESSAGES_SNAPSHOT"]
-    );
+    assert_eq!(world.types(reader), ["RUN_STARTED", "MESSAGES_SNAPSHOT"]);
     world.settle();
-    assert_eq!(last(&world, reader), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     // The same one needs nothing; another one is too late.
     let same = world.send(&choose("r2", "m2", "beta")).unwrap();
     assert!(world.preparing.is_empty());
     world.settle();
-    assert_eq!(last(&world, same), "RUN_FINISHED");
+    assert_eq!(world.last(same)["type"], "RUN_FINISHED");
     let refused =
         |world: &mut World, preset| world.send(&choose("r3", "m3", preset)).unwrap_err().code;
     assert_eq!(refused(&mut world, "alpha"), Code::PresetLocked);
@@ -69,7 +62,7 @@ fn a_preset_is_selected_before_anything_is_decided() {
     world.settle();
     let cold = world.send(&choose("r4", "m4", "beta")).unwrap();
     world.settle();
-    assert_eq!(last(&world, cold), "RUN_FINISHED");
+    assert_eq!(world.last(cold)["type"], "RUN_FINISHED");
     assert_eq!(refused(&mut world, "alpha"), Code::PresetLocked);
 }
 
@@ -82,14 +75,14 @@ fn history_selects_nothing_and_a_malformed_id_is_no_request() {
         body["runId"] = preset.into();
         let reader = world.send(&body).unwrap();
         world.settle();
-        assert_eq!(last(&world, reader), "RUN_FINISHED");
+        assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     }
     body["forwardedProps"] = json!({"agentPreset": 1});
     assert_eq!(world.send(&body).unwrap_err().code, Code::InvalidAguiInput);
     let reader = world.send(&choose("r2", "m1", "beta")).unwrap();
     assert_eq!(world.preparing.len(), 1);
     world.settle();
-    assert_eq!(last(&world, reader), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -117,7 +110,7 @@ fn tools_are_held_against_the_composition_that_is_selected() {
         .send(&with_tool("r3", "m1", "alpha", "of_beta"))
         .unwrap();
     world.settle();
-    assert_eq!(last(&world, reader), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -135,7 +128,7 @@ fn a_host_that_refuses_decides_the_status_and_keeps_nothing() {
         assert_eq!(code(&world, reader), Some(refusal));
         // The next one goes on.
         world.settle();
-        assert_eq!(last(&world, waiting), "RUN_FINISHED");
+        assert_eq!(world.last(waiting)["type"], "RUN_FINISHED");
         assert_eq!(history(&world, waiting)[0]["id"], "m2");
     }
     let mut world = world();
@@ -163,7 +156,7 @@ fn a_client_that_leaves_meanwhile_frees_the_thread_for_the_next() {
         "the selection is under way"
     );
     world.settle();
-    assert_eq!(last(&world, next), "RUN_FINISHED");
+    assert_eq!(world.last(next)["type"], "RUN_FINISHED");
     assert_eq!(history(&world, next).as_array().unwrap().len(), 2);
     // What was selected stays.
     assert_eq!(
@@ -172,7 +165,7 @@ fn a_client_that_leaves_meanwhile_frees_the_thread_for_the_next() {
     );
     let same = world.send(&choose("r4", "m4", "beta")).unwrap();
     world.settle();
-    assert_eq!(last(&world, same), "RUN_FINISHED");
+    assert_eq!(world.last(same)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -191,7 +184,7 @@ fn a_duplicate_joins_a_run_that_is_being_prepared() {
     let third = world.send(&choose("r1", "m1", "beta")).unwrap();
     assert_eq!(world.preparing.len(), 1);
     world.settle();
-    assert_eq!(last(&world, third), "RUN_FINISHED");
+    assert_eq!(world.last(third)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -241,7 +234,7 @@ fn a_turn_of_the_host_s_own_lets_the_prepared_run_wait() {
         .gateway
         .handle_status(now, thread, crate::gateway::AgentStatus::Idle);
     world.settle();
-    assert_eq!(last(&world, reader), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -261,9 +254,9 @@ fn files_go_to_the_agent_in_order_and_stay_in_every_history() {
     world.open_next();
     assert_eq!(world.preparing.len(), 1);
     world.settle();
-    assert_eq!(last(&world, reader), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     for at in [1, 2] {
-        let events = world.responses[&reader].events();
+        let events = world.events(reader);
         let snapshots: Vec<_> = events
             .iter()
             .filter(|event| event["type"] == "MESSAGES_SNAPSHOT")
@@ -293,7 +286,7 @@ fn files_go_to_the_agent_in_order_and_stay_in_every_history() {
     for run in ["r2", "r3"] {
         let again = world.send(&carry(run, "m1", content.clone())).unwrap();
         world.settle();
-        assert_eq!(last(&world, again), "RUN_FINISHED");
+        assert_eq!(world.last(again)["type"], "RUN_FINISHED");
         assert_eq!(history(&world, again), history(&world, reader));
         let mut moved = content.clone();
         moved[1]["source"]["value"] = format!(
@@ -305,7 +298,7 @@ fn files_go_to_the_agent_in_order_and_stay_in_every_history() {
             .send(&carry(&format!("{run}-moved"), "m1", moved))
             .unwrap();
         world.settle();
-        assert_eq!(last(&world, moved), "RUN_FINISHED");
+        assert_eq!(world.last(moved)["type"], "RUN_FINISHED");
         let fewer = json!([content[0], content[1], content[2]]);
         assert_eq!(
             world
@@ -367,7 +360,7 @@ fn what_is_no_signed_file_of_the_thread_is_refused() {
     }
     let alone = world.send(&carry("r1", "m1", json!([mine]))).unwrap();
     world.settle();
-    assert_eq!(last(&world, alone), "RUN_FINISHED");
+    assert_eq!(world.last(alone)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -381,7 +374,7 @@ fn what_text_parts_say_of_themselves_is_kept_too() {
     let plain = json!([{"type":"text","text":"see"}, {"type":"text","text":""}]);
     let again = world.send(&carry("r2", "m1", plain)).unwrap();
     world.settle();
-    assert_eq!(last(&world, again), "RUN_FINISHED");
+    assert_eq!(world.last(again)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -396,10 +389,10 @@ fn a_delivery_that_the_host_refuses_gives_the_message_back() {
         world.responses[&reader].run_error().as_deref(),
         Some("FILE_NOT_STAGED")
     );
-    assert_eq!(last(&world, next), "RUN_FINISHED");
+    assert_eq!(world.last(next)["type"], "RUN_FINISHED");
     assert_eq!(history(&world, next)[0]["id"], "m2");
     // Its id is free again.
     let again = world.send(&ask("a", "r3", &[("m1", "without")])).unwrap();
     world.settle();
-    assert_eq!(last(&world, again), "RUN_FINISHED");
+    assert_eq!(world.last(again)["type"], "RUN_FINISHED");
 }

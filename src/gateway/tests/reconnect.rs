@@ -32,10 +32,6 @@ fn code(result: Result<ReaderId, crate::gateway::GatewayError>) -> Code {
     result.unwrap_err().code
 }
 
-fn last_type(world: &World, reader: ReaderId) -> String {
-    world.responses[&reader].types().pop().unwrap()
-}
-
 #[test]
 fn a_client_that_comes_back_gets_exactly_the_rest() {
     let mut world = world();
@@ -46,7 +42,7 @@ fn a_client_that_comes_back_gets_exactly_the_rest() {
     world.leave(second);
     world.settle();
     let third = world.come_back(second).unwrap();
-    assert_eq!(last_type(&world, third), "RUN_FINISHED");
+    assert_eq!(world.last(third)["type"], "RUN_FINISHED");
     let whole = world.reconnect("t", "r", None).unwrap();
     assert_eq!(
         merged(&world.received(third)),
@@ -103,7 +99,7 @@ fn a_run_may_end_in_its_grace() {
     world.leave(first);
     world.settle();
     let second = world.come_back(first).unwrap();
-    assert_eq!(last_type(&world, second), "RUN_FINISHED");
+    assert_eq!(world.last(second)["type"], "RUN_FINISHED");
     world.advance(GRACE * 2);
     let log = world.agents.values().next().unwrap().log.join("\n");
     assert!(!log.contains("aborted"));
@@ -122,7 +118,7 @@ fn a_queued_run_keeps_its_place_in_its_grace_only() {
     world.advance(GRACE);
     assert_eq!(code(world.come_back(third)), Code::NotFound);
     world.settle();
-    assert_eq!(last_type(&world, back), "RUN_FINISHED");
+    assert_eq!(world.last(back)["type"], "RUN_FINISHED");
     let log = world.agents.values().next().unwrap().log.join("\n");
     assert!(log.contains("\"m2\"") && !log.contains("\"m3\""));
 }
@@ -135,7 +131,7 @@ fn a_queued_run_is_admitted_in_its_grace_like_any_other() {
     world.leave(second);
     world.settle();
     let back = world.come_back(second).unwrap();
-    assert_eq!(last_type(&world, back), "RUN_FINISHED");
+    assert_eq!(world.last(back)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -213,7 +209,7 @@ fn an_id_reads_on_in_the_record_that_had_it() {
     let id = world.last_id(first).unwrap().to_owned();
     assert_eq!(code(world.send_after(&body, Some(&id))), Code::NotFound);
     let again = world.send(&body).unwrap();
-    assert_eq!(last_type(&world, again), "RUN_FINISHED");
+    assert_eq!(world.last(again)["type"], "RUN_FINISHED");
     for refused in [
         world.reconnect("t", "r", Some(&id)),
         world.send_after(&body, Some(&id)),
@@ -300,7 +296,7 @@ fn reasoning_goes_to_runs_that_asked_for_it_and_survives_a_break() {
     };
     let reader = world.send(&asked("r1", "m1")).unwrap();
     world.settle();
-    let types = world.responses[&reader].types();
+    let types = world.types(reader);
     assert_eq!(
         types[2..8],
         [
@@ -314,9 +310,9 @@ fn reasoning_goes_to_runs_that_asked_for_it_and_survives_a_break() {
     );
     let plain = world.send(&ask("t", "r2", &[("m2", "hi")])).unwrap();
     world.settle();
-    let silent = world.responses[&plain].types();
+    let silent = world.types(plain);
     assert!(silent.iter().all(|name| !name.starts_with("REASONING")));
-    let snapshot = &world.responses[&plain].events()[1]["messages"];
+    let snapshot = &world.events(plain)[1]["messages"];
     assert!(!snapshot.to_string().contains("reasoning"));
 }
 

@@ -5,15 +5,11 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::agent::{Answer, repaired};
-use super::world::{World, ask, pick};
-use crate::gateway::{Code, ContentBlock, HostMessage, MessageSource, ReaderId};
+use super::world::{World, ask, result, user, with_tool};
+use crate::gateway::{Code, ContentBlock, HostMessage, MessageSource};
 
 fn world() -> World {
     World::new(json!({}))
-}
-
-fn types(world: &World, reader: ReaderId) -> Vec<String> {
-    world.responses[&reader].types()
 }
 
 #[test]
@@ -22,7 +18,7 @@ fn a_message_becomes_a_stream_with_one_terminal() {
     let reader = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
     world.settle();
     assert_eq!(
-        types(&world, reader),
+        world.types(reader),
         [
             "RUN_STARTED",
             "MESSAGES_SNAPSHOT",
@@ -41,7 +37,7 @@ fn the_opening_goes_out_before_the_agent_is_told() {
     let mut world = world();
     let reader = world.send(&ask("t", "r", &[("m", "hi")])).unwrap();
     world.open_next();
-    assert_eq!(types(&world, reader), ["RUN_STARTED", "MESSAGES_SNAPSHOT"]);
+    assert_eq!(world.types(reader), ["RUN_STARTED", "MESSAGES_SNAPSHOT"]);
     assert!(world.agents.values().all(|agent| !agent.has_work()));
     assert!(world.drive());
     assert!(world.agents.values().all(|agent| agent.has_work()));
@@ -68,18 +64,18 @@ fn deltas_are_paced_and_the_first_is_not() {
     let thread = *world.agents.keys().next().unwrap();
     world.gateway.handle_attempt_start(world.now, thread, 1, 1);
     world.drain();
-    let before = types(&world, reader).len();
+    let before = world.types(reader).len();
     for text in ["a", "b", "c"] {
         world.gateway.handle_text(world.now, thread, text);
         world.drain();
     }
     assert_eq!(
-        types(&world, reader).len(),
+        world.types(reader).len(),
         before + 2,
         "start and first delta"
     );
     world.advance(Duration::from_millis(8));
-    let events = world.responses[&reader].events();
+    let events = world.events(reader);
     assert_eq!(events.last().unwrap()["delta"], "bc");
 }
 
@@ -92,7 +88,7 @@ fn an_abandoned_attempt_is_taken_back_by_a_snapshot() {
     world.step_agent(0, Answer::Text(vec![]));
     world.step_agent(0, Answer::Retry);
     world.settle();
-    let types = types(&world, reader);
+    let types = world.types(reader);
     let retracted = types
         .windows(2)
         .any(|pair| pair == ["TEXT_MESSAGE_END", "MESSAGES_SNAPSHOT"]);
@@ -110,7 +106,7 @@ fn a_finished_duplicate_gets_the_same_events_and_another_body_conflicts() {
     world.settle();
     // Adjacent deltas may be merged in a replay.
     assert_eq!(
-        types(&world, second),
+        world.types(second),
         [
             "RUN_STARTED",
             "MESSAGES_SNAPSHOT",
@@ -121,7 +117,7 @@ fn a_finished_duplicate_gets_the_same_events_and_another_body_conflicts() {
             "RUN_FINISHED"
         ]
     );
-    let last = |reader| world.responses[&reader].events().pop();
+    let last = |reader| world.events(reader).pop();
     assert_eq!(last(first), last(second));
     let other = ask("t", "r", &[("m2", "ho")]);
     assert_eq!(world.send(&other).unwrap_err().code, Code::RunIdConflict);
@@ -179,8 +175,8 @@ fn runs_wait_in_order_and_a_client_that_leaves_is_never_admitted() {
     world.leave(second);
     world.send(&ask("t", "r5", &[("m5", "e")])).unwrap();
     world.settle();
-    assert_eq!(types(&world, first).last().unwrap(), "RUN_FINISHED");
-    assert_eq!(types(&world, third).last().unwrap(), "RUN_FINISHED");
+    assert_eq!(world.last(first)["type"], "RUN_FINISHED");
+    assert_eq!(world.last(third)["type"], "RUN_FINISHED");
     let log = world.agents.values().next().unwrap().log.join("\n");
     assert!(!log.contains("\"m2\""));
     let at = |id: &str| log.find(&format!("\"id\":\"{id}\"")).unwrap();
@@ -211,7 +207,7 @@ fn a_history_run_is_served_beside_an_active_one() {
     world.drive();
     let reader = world.send(&ask("t", "r2", &[("m1", "a")])).unwrap();
     assert_eq!(
-        types(&world, reader),
+        world.types(reader),
         ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     );
 }
@@ -241,30 +237,16 @@ fn a_message_that_the_agent_never_got_may_be_sent_again() {
     world.leave(reader);
     let again = world.send(&ask("t", "r2", &[("m1", "changed")])).unwrap();
     world.settle();
-    assert_eq!(types(&world, again).last().unwrap(), "RUN_FINISHED");
-}
-
-fn with_tool(thread: &str, run: &str, messages: serde_json::Value) -> serde_json::Value {
-    json!({"threadId":thread,"runId":run,"messages":messages,"tools":[pick()],"context":[]})
-}
-
-fn result(id: &str, call: &str, content: &str) -> serde_json::Value {
-    json!({"id":id,"role":"tool","toolCallId":call,"content":content})
+    assert_eq!(world.last(again)["type"], "RUN_FINISHED");
 }
 
 /// A thread whose turn waits for two browser calls.
 fn parked() -> (World, Vec<String>) {
     let mut world = world();
-    let question = json!([{"id":"m1","role":"user","content":"a"}]);
-    let reader = world.send(&with_tool("t", "r1", question)).unwrap();
+    let reader = world.send(&with_tool("r1", &[user("m1", "a")])).unwrap();
     world.settle_with(&Answer::Calls(vec!["pick".into(), "pick".into()]));
-    let events = world.responses[&reader].events();
-    assert_eq!(events.last().unwrap()["type"], "RUN_FINISHED");
-    let calls = events
-        .iter()
-        .filter(|event| event["type"] == "TOOL_CALL_START")
-        .map(|event| event["toolCallId"].as_str().unwrap().to_owned())
-        .collect();
+    let calls = world.responses[&reader].calls();
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
     (world, calls)
 }
 
@@ -274,14 +256,14 @@ fn browser_calls_park_and_are_answered_in_any_number_of_rounds() {
     assert_eq!(calls.len(), 2);
     let busy = world.send(&ask("t", "r2", &[("m2", "b")]));
     assert_eq!(busy.unwrap_err().code, Code::AgentBusy);
-    let second = with_tool("t", "r3", json!([result("x2", &calls[1], "two")]));
+    let second = with_tool("r3", &[result("x2", &calls[1], "two")]);
     let reader = world.send(&second).unwrap();
     world.settle();
-    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
-    let first = with_tool("t", "r4", json!([result("x1", &calls[0], "one")]));
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+    let first = with_tool("r4", &[result("x1", &calls[0], "one")]);
     let reader = world.send(&first).unwrap();
     world.settle();
-    let events = world.responses[&reader].events();
+    let events = world.events(reader);
     assert!(
         events
             .iter()
@@ -306,25 +288,25 @@ fn browser_calls_park_and_are_answered_in_any_number_of_rounds() {
 #[test]
 fn bad_continuations_consume_nothing() {
     let (mut world, calls) = parked();
-    let mixed = json!([{"id":"m9","role":"user","content":"a"}, result("x1", &calls[0], "one")]);
-    let refused = world.send(&with_tool("t", "r2", mixed));
+    let mixed = [user("m9", "a"), result("x1", &calls[0], "one")];
+    let refused = world.send(&with_tool("r2", &mixed));
     assert_eq!(refused.unwrap_err().code, Code::InvalidMessageBatch);
-    let unknown = json!([result("x1", "nobody", "one")]);
-    let refused = world.send(&with_tool("t", "r3", unknown));
+    let unknown = [result("x1", "nobody", "one")];
+    let refused = world.send(&with_tool("r3", &unknown));
     assert_eq!(refused.unwrap_err().code, Code::UnknownToolResult);
-    let twice = json!([
+    let twice = [
         result("x1", &calls[0], "one"),
-        result("x2", &calls[0], "two")
-    ]);
-    let refused = world.send(&with_tool("t", "r4", twice));
+        result("x2", &calls[0], "two"),
+    ];
+    let refused = world.send(&with_tool("r4", &twice));
     assert_eq!(refused.unwrap_err().code, Code::InvalidToolResultBatch);
-    let good = json!([
+    let good = [
         result("x1", &calls[0], "one"),
-        result("x2", &calls[1], "two")
-    ]);
-    let reader = world.send(&with_tool("t", "r5", good)).unwrap();
+        result("x2", &calls[1], "two"),
+    ];
+    let reader = world.send(&with_tool("r5", &good)).unwrap();
     world.settle();
-    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -336,10 +318,10 @@ fn an_overdue_call_fails_and_the_turn_goes_on() {
     assert!(log.contains("did not answer within 300000 ms"));
     assert!(log.contains("\"completed\""));
     // The late answer is history by now.
-    let late = with_tool("t", "r2", json!([result("x1", &calls[0], "late")]));
+    let late = with_tool("r2", &[result("x1", &calls[0], "late")]);
     let reader = world.send(&late).unwrap();
     assert_eq!(
-        types(&world, reader),
+        world.types(reader),
         ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
     );
 }
@@ -361,7 +343,7 @@ fn an_idle_thread_is_let_go_and_comes_back_from_its_log() {
     assert_eq!(world.gateway.thread_count(), 0);
     let reader = world.send(&ask("t", "r2", &[("m1", "a")])).unwrap();
     world.settle();
-    let events = world.responses[&reader].events();
+    let events = world.events(reader);
     assert_eq!(events[1]["messages"].as_array().unwrap().len(), 2);
     assert_eq!(events.len(), 3);
 }
@@ -391,7 +373,7 @@ fn a_thread_interrupted_by_a_restart_says_so_once_and_keeps_the_client_s_message
         .send(&ask("t", "r3", &[("m1", "a"), ("m2", "b")]))
         .unwrap();
     world.settle();
-    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -415,7 +397,7 @@ fn nothing_follows_what_did_not_fit_however_small() {
     // its own check.
     for bytes in (1400..2400).step_by(10) {
         let mut world = World::new(json!({"maxRunEventBytes":bytes,"maxIdentityBytes":32}));
-        let body = with_tool("t", "r", json!([{"id":"m","role":"user","content":"a"}]));
+        let body = with_tool("r", &[user("m", "a")]);
         let reader = world.send(&body).unwrap();
         world.settle_with(&Answer::Calls(vec!["pick".into(); 6]));
         assert!(world.responses[&reader].ended, "{bytes}");
@@ -484,7 +466,7 @@ fn shared_state_is_a_baseline_then_a_tool() {
     let reader = world.send(&body).unwrap();
     world.settle();
     assert_eq!(
-        types(&world, reader)[..3],
+        world.types(reader)[..3],
         ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
     );
     let agent = world.agents.values().next().unwrap();
@@ -519,7 +501,7 @@ fn a_thread_is_told_of_an_interruption_only_while_it_is_the_last_thing_that_happ
     assert!(world.agents.is_empty());
     let next = world.send(&ask("t", "r4", &[("m3", "c")])).unwrap();
     world.settle();
-    assert_eq!(types(&world, next).last().unwrap(), "RUN_FINISHED");
+    assert_eq!(world.last(next)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -534,7 +516,7 @@ fn agents_that_are_slow_to_open_hold_nobody_up_for_long() {
     for _ in 0..2 {
         world.step_agent(0, Answer::Text(vec!["x".into()]));
     }
-    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -553,7 +535,7 @@ fn a_message_that_does_not_fit_its_opening_is_not_accepted() {
         .send(&ask("t", "r2", &[("big", "short now")]))
         .unwrap();
     world.settle();
-    assert_eq!(types(&world, reader).last().unwrap(), "RUN_FINISHED");
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
 }
 
 #[test]
@@ -577,7 +559,7 @@ fn a_turn_of_the_host_s_own_is_not_taken_for_the_run_s() {
     world.step_agent(0, Answer::Text(vec![]));
     world.step_agent(0, Answer::Text(vec!["NATIVE".into()]));
     world.settle_with(&Answer::Text(vec!["MINE".into()]));
-    let events = world.responses[&reader].events();
+    let events = world.events(reader);
     let streamed: Vec<_> = events
         .iter()
         .filter(|event| event["type"] == "TEXT_MESSAGE_CONTENT")

@@ -114,6 +114,15 @@ impl Response {
             .collect()
     }
 
+    /// The calls whose starts it has, in order.
+    pub(super) fn calls(&self) -> Vec<String> {
+        self.events()
+            .iter()
+            .filter(|event| event["type"] == "TOOL_CALL_START")
+            .map(|event| event["toolCallId"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
     /// The code of the `RUN_ERROR` that ended the stream.
     pub(super) fn run_error(&self) -> Option<String> {
         let last = self.events().pop()?;
@@ -213,6 +222,26 @@ impl World {
         let response = self.responses.get_mut(&reader).unwrap();
         response.continues = Some(left);
         Ok(reader)
+    }
+
+    /// The events that a client has received.
+    pub(super) fn events(&self, reader: ReaderId) -> Vec<Value> {
+        self.responses[&reader].events()
+    }
+
+    /// Their types.
+    pub(super) fn types(&self, reader: ReaderId) -> Vec<String> {
+        self.responses[&reader].types()
+    }
+
+    /// The last event of a response, or `null` where there is none.
+    pub(super) fn last(&self, reader: ReaderId) -> Value {
+        self.events(reader).pop().unwrap_or_default()
+    }
+
+    /// The log of the only agent.
+    pub(super) fn log(&self) -> String {
+        self.agents.values().next().unwrap().log.join("\n")
     }
 
     /// The id of the last frame that the client of a response has.
@@ -756,6 +785,21 @@ pub(super) fn resolve(interrupt: &Value, yes: bool) -> Value {
 /// A request that answers interrupts.
 pub(super) fn resume(thread: &str, run: &str, entries: Vec<Value>) -> Value {
     json!({"threadId":thread,"runId":run,"messages":[],"tools":[pick()],"context":[],"resume":entries})
+}
+
+/// A request body with these messages, by a client that offers a Tool.
+pub(super) fn with_tool(run: &str, messages: &[Value]) -> Value {
+    json!({"threadId":"t","runId":run,"messages":messages,"tools":[pick()],"context":[]})
+}
+
+/// A message with a person's words.
+pub(super) fn user(id: &str, text: &str) -> Value {
+    json!({"id":id,"role":"user","content":text})
+}
+
+/// A message with the result of a call.
+pub(super) fn result(id: &str, call: &str, content: &str) -> Value {
+    json!({"id":id,"role":"tool","toolCallId":call,"content":content})
 }
 
 /// The browser Tool that the simulated clients offer.
