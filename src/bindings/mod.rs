@@ -2,9 +2,7 @@
 #![allow(unsafe_code)]
 
 mod agui;
-mod files;
 mod gateway;
-mod hot;
 mod presentation;
 mod redirect;
 mod tools;

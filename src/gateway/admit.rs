@@ -3,24 +3,27 @@
 use std::time::Instant;
 
 use super::Gateway;
-use super::a2ui::NewAction;
-use super::answers::{NewResult, pass_over};
 use super::asking::take_answers;
-use super::content::NewContent;
 use super::digest::Digest;
-use super::effect::{ContentBlock, Effect, HostMessage, MessageSource};
+use super::effect::{ContentBlock, Effect, HostMessage, MessageSource, OpenMode};
 use super::error::{Code, GatewayError};
 use super::ids::{Principal, ReaderId, RunKey, ThreadId, ThreadKey};
 use super::notes;
-use super::plan::{NewUser, Plan, WorkPlan, plan};
-use super::reconnect::nothing_to_continue;
+use super::plan::answers::pass_over;
+use super::plan::content::NewContent;
+use super::plan::messages::{NewResult, NewUser};
+use super::plan::resume;
+use super::plan::{Plan, WorkPlan, plan};
+use super::refusal::{not_available, nothing_to_continue};
 use super::repeat::Named;
 use super::request::Request;
-use super::resume;
-use super::run::{Answer, Left, Naming, Peer, Run, RunRecord, Stage, Work};
-use super::run_log::Cursor;
-use super::seen::Seen;
-use super::thread::{OpenMode, Phase};
+use super::request::a2ui::NewAction;
+use super::run::log::Cursor;
+use super::run::record::RunRecord;
+use super::run::work::{Answer, Work};
+use super::run::{Left, Naming, Peer, Run, Stage};
+use super::thread::Phase;
+use super::thread::seen::Seen;
 use crate::tools::Catalogue;
 
 impl Gateway {
@@ -368,18 +371,4 @@ fn accept_results(seen: &mut Seen, results: Vec<NewResult>) -> Vec<Answer> {
         }
     };
     results.into_iter().map(accept).collect()
-}
-
-pub(super) fn not_available() -> GatewayError {
-    GatewayError::new(
-        Code::AgentNotAvailable,
-        "the thread's agent is not available",
-    )
-}
-
-pub(super) fn interrupted_error() -> GatewayError {
-    GatewayError::new(
-        Code::ThreadInterrupted,
-        "a restart interrupted the last turn; send the message again to continue",
-    )
 }

@@ -5,8 +5,10 @@ use std::time::Instant;
 use super::Gateway;
 use super::effect::Effect;
 use super::ids::{ThreadId, Token};
-use super::interrupts::{Ask, AskingCall, Interrupts, PersonOutcome};
-use super::resume::PersonAnswer;
+use super::interrupts::Ask;
+use super::interrupts::PersonOutcome;
+use super::interrupts::{AskingCall, Interrupts};
+use super::run::work::PersonAnswer;
 use super::thread::{Thread, live};
 use super::timer::{Timer, Timers};
 

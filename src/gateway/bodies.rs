@@ -63,7 +63,7 @@ impl Gateway {
                 self.check_park(now, thread_id);
                 CallDecision::Park
             }
-            Err(super::calls::Unannounced) => {
+            Err(super::thread::calls::Unannounced) => {
                 reject("browser Tools can only be called by the model itself")
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::signed_url::UrlKey;
+use super::url_key::UrlKey;
 
 /// Longest JSON of an event without ids, code or message: the envelope of opening and terminal events.
 const MANDATORY_ENVELOPE_BYTES: u64 = 256;

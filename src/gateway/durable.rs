@@ -10,43 +10,11 @@
 use std::time::Instant;
 
 use super::Gateway;
-use super::admit::interrupted_error;
 use super::effect::Effect;
-use super::end::Ending;
 use super::ids::{RunKey, ThreadId};
-use super::run::{Stage, unfinished};
+use super::refusal::interrupted_error;
+use super::run::{Ending, Stage, unfinished};
 use super::thread::live;
-
-/// How far a thread's log is written, counted in records of this life of its agent.
-#[derive(Debug, Default)]
-pub(super) struct Writing {
-    /// Reported by the agent.
-    reported: u64,
-    /// Of them, what the Host was asked to write.
-    asked: u64,
-    /// Of them, what it has written.
-    written: u64,
-}
-
-impl Writing {
-    /// The log has one more record.
-    pub(super) fn note(&mut self) {
-        self.reported += 1;
-    }
-
-    /// Whether everything is written.
-    fn is_done(&self) -> bool {
-        self.written >= self.reported
-    }
-
-    /// What to ask the Host to write, unless it was asked already.
-    fn ask(&mut self) -> Option<u64> {
-        (self.asked < self.reported).then(|| {
-            self.asked = self.reported;
-            self.asked
-        })
-    }
-}
 
 impl Gateway {
     /// Ends a run as soon as the log is written.
@@ -57,7 +25,7 @@ impl Gateway {
         let thread_id = run.thread;
         match live(&mut self.threads, thread_id) {
             Some(thread) if !thread.writing.is_done() => {
-                let records = thread.writing.reported;
+                let records = thread.writing.reported();
                 run.stage = Stage::Ending { ending, records };
                 self.write(thread_id);
             }
@@ -99,8 +67,7 @@ impl Gateway {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
-        thread.writing.written = thread.writing.written.max(records);
-        let written = thread.writing.written;
+        let written = thread.writing.flushed(records);
         let ready: Vec<(RunKey, Ending)> = thread
             .ledger
             .iter()

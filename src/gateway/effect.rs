@@ -1,12 +1,10 @@
 //! What the machine asks the world to do. The driver carries effects out in order.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::content::SentFile;
 use super::ids::{ErrandId, ThreadId, Token};
 use super::interrupts::PersonOutcome;
-use super::thread::OpenMode;
 
 /// One effect. As JSON it is `{"type": ..., ...}` with camelCase members.
 #[derive(Debug, Serialize)]
@@ -229,6 +227,49 @@ pub enum CallDecision {
     Park,
     /// It is done.
     Settle(CallOutcome),
+}
+
+/// How an agent is to be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenMode {
+    /// As it was stored, or a new one.
+    ResumeOrCreate,
+    /// As it was stored, or not at all.
+    Resume,
+}
+
+/// How the Host keeps a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    /// In its image store.
+    Image,
+    /// As a file of any type.
+    File,
+}
+
+impl FileKind {
+    /// The name of the content block that carries it, and of the kind in the bindings.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::File => "file",
+        }
+    }
+}
+
+/// A file that a message carries.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct SentFile {
+    /// Where the Host keeps it.
+    pub kind: FileKind,
+    /// The Host's own reference.
+    pub reference: Box<RawValue>,
+    /// Names its upload, where the Host keeps that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<String>,
 }
 
 impl Serialize for ThreadId {

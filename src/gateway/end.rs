@@ -7,23 +7,10 @@ use super::asking::give_answers_back;
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
 use super::ids::RunKey;
-use super::run::{Left, Peer, Stage, unfinished};
+use super::run::{Ending, Left, Peer, Stage, unfinished};
 use super::thread::Thread;
 use crate::agui::{Event, Interrupts, Outcome};
 use crate::session::TurnEnd;
-
-/// The end of a run.
-#[derive(Debug, Clone)]
-pub(super) enum Ending {
-    /// The turn is complete.
-    Finished,
-    /// The turn waits for the browser or for people.
-    Waiting,
-    /// The gateway's own verdict.
-    Failed(GatewayError),
-    /// The provider's verdict: its code and its message.
-    Provider { code: String, message: String },
-}
 
 impl Gateway {
     /// The turn of a run is over.

@@ -6,12 +6,12 @@
 use std::time::Instant;
 
 use super::Gateway;
-use super::admit::not_available;
-use super::effect::Effect;
+use super::effect::{Effect, OpenMode};
 use super::error::{Code, GatewayError};
-use super::files::{disposition, refuse};
+use super::files::disposition;
 use super::ids::{ErrandId, Principal, ThreadId, ThreadKey};
-use super::thread::{OpenMode, Phase};
+use super::refusal::{not_available, refuse};
+use super::thread::Phase;
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Gateway;
-use super::a2ui::rendered;
-use super::end::Ending;
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
-use super::run::Stage;
+use super::request::a2ui::rendered;
+use super::run::{Ending, Stage};
 use super::thread::{Body, Thread, live};
 use super::timer::Timer;
 use crate::agui::{Content, Event};
@@ -21,7 +20,7 @@ use crate::tools::Catalogue;
 /// The browser's side of a thread's calls, as the projection asks for it.
 struct Browser<'a> {
     tools: &'a Catalogue,
-    calls: &'a super::calls::BrowserCalls,
+    calls: &'a super::thread::calls::BrowserCalls,
 }
 
 impl BrowserSide for Browser<'_> {

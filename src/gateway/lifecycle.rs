@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use super::Gateway;
-use super::admit::not_available;
-use super::durable::Writing;
-use super::effect::Effect;
+use super::effect::{Effect, OpenMode};
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId, ThreadKey};
+use super::refusal::not_available;
 use super::run::Stage;
-use super::thread::{OpenMode, Phase, Thread};
+use super::thread::writing::Writing;
+use super::thread::{Phase, Thread};
 use super::timer::Timer;
 use crate::session::parse_history;
 

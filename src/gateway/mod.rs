@@ -9,29 +9,30 @@
 //!   that are already decided go out before an agent that never yields starts (X11);
 //! - [`Gateway::poll_timeout`]: when to call [`Gateway::handle_timeout`] next.
 //!
-//! Where a rule lives: `route` and `http` (path, method, media type), `auth` (secret, identity), `request` (a body's
-//! own limits), `props` and `extras` (what `forwardedProps` asks for), `presets` (which preset a thread may have),
-//! `content` (what a person's message may carry), `a2ui` (rendered surfaces and what people do on them), `answers`
-//! (what a history says of open calls), `plan` (what a request means for its thread), `prepare` (what the Host does
-//! before a run is admitted), `admit` (queue, ledger), `opening` (what every run begins with), `drive` (handing an
-//! accepted run to the agent), `host` (what the agent's log and status say), `attempt` (its model, delta by delta),
-//! `bodies` (its Tools), `calls` (what the browser owes), `state` (shared state), `asking` (the Host asks people),
-//! `interrupts` (what is asked and answered), `resume` (what `resume[]` means), `park` (when a turn waits for the
-//! browser or for people), `repeat` (run ids that come again), `end` (how a run ends), `durable` (that its log is
-//! written first), `lifecycle` (opening, idling, closing), `errands` (what uploads and downloads want of an agent),
-//! `files` and `signed_url` (what they may), `output` (readers, pacing, keep-alive), `run_log` (the record of a run),
-//! `reconnect` and `event_id` (readers that come back), `shown_state` (the shared state as a run's clients hold it).
+//! Where a rule lives, in the order in which a request meets it. Nothing imports what stands below it here:
+//!
+//! - words: `config`, `ids`, `error` and `refusal` (what is refused, in which words), `effect`, `event_id`, `digest`,
+//!   `url_key`, `timer`;
+//! - `http`: a request's `head`: path, method, secret, identity; `files`: what uploads and downloads may;
+//! - `request`: a body's own limits, what `forwardedProps` asks for, what a message may carry, rendered surfaces and
+//!   what people do on them;
+//! - `thread`: what is known of a thread: messages seen, calls that the browser owes, shared state, preset, how much
+//!   of the log is written; `interrupts`: what people are asked, and what they answer;
+//! - `run`: one run, its record, the work that it brings;
+//! - `plan`: what a request means for its thread: what is new, what answers what, whether that goes together;
+//! - the machine, one file an event or a decision. A run: `admit` (queue, ledger), `repeat` (run ids that come again),
+//!   `prepare` (what the Host does first), `opening` (what every run begins with), `notes` (what the model is told
+//!   beside the person's words), `drive` (handing it to the agent), `end` and `durable` (its end, and that the log is
+//!   written first), `output` (readers, pacing, keep-alive), `reconnect` (readers that come back). An agent:
+//!   `lifecycle` (opening, idling, closing), `host` (its log and status), `attempt` (its model, delta by delta),
+//!   `bodies` (its Tools), `asking` (its requests to people), `park` (when its turn waits), `errands` (what uploads
+//!   and downloads want of it).
 
-mod a2ui;
 mod admit;
-mod answers;
 mod asking;
 mod attempt;
-mod auth;
 mod bodies;
-mod calls;
 mod config;
-mod content;
 mod digest;
 mod drive;
 mod durable;
@@ -40,8 +41,8 @@ mod end;
 mod errands;
 mod error;
 mod event_id;
-mod extras;
 mod files;
+mod head;
 mod host;
 mod http;
 mod ids;
@@ -53,49 +54,42 @@ mod output;
 mod park;
 mod plan;
 mod prepare;
-mod presets;
-mod props;
 mod reconnect;
+mod refusal;
 mod repeat;
 mod request;
-mod resume;
-mod route;
 mod run;
-mod run_log;
-mod seen;
-mod shown_state;
-mod signed_url;
-mod state;
 #[cfg(test)]
 mod tests;
 mod thread;
 mod timer;
+mod url_key;
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 pub use asking::AskDecision;
-pub use auth::Secret;
 pub use bodies::{BodyChange, CallHead};
 pub use config::{Config, ConfigError, RequestLimits, RunLimits, ToolSchemas};
-pub use content::SentFile;
 pub use drive::ToolSync;
 pub use effect::{
-    CallDecision, CallOutcome, ContentBlock, Effect, HostMessage, MessageSource, ToolEffect,
+    CallDecision, CallOutcome, ContentBlock, Effect, FileKind, HostMessage, MessageSource,
+    OpenMode, SentFile, ToolEffect,
 };
 pub use errands::{Errand, ErrandEnd};
 pub use error::{Code, GatewayError};
 pub use event_id::EventId;
-pub use files::{FileGrant, FileStore, StoredFile, Stores, UploadHead, refusal};
+pub use files::{FileGrant, FileStore, StoredFile, Stores, UploadHead};
+pub use head::Head;
 pub use host::AgentStatus;
-pub use http::{Head, HeadRefusal, Verdict, check_head};
+pub use http::auth::Secret;
+pub use http::route::{DeliverableHead, Route, RunName};
+pub use http::{HeadRefusal, Verdict, check_head};
 pub use ids::{ErrandId, Principal, ReaderId, ThreadId, ThreadKey, Token, is_identity};
 pub use interrupts::{PersonOutcome, QuestionAnswer};
 pub use output::{Ready, ResponseHead, Rest};
+pub use refusal::refusal;
 pub use request::Request;
-pub use route::{DeliverableHead, Route, RunName};
-pub use signed_url::FileKind;
-pub use thread::OpenMode;
 
 use digest::DigestKey;
 use errands::ErrandState;

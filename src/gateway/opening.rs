@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Gateway;
-use super::a2ui;
 use super::ids::{RunKey, ThreadId};
 use super::request::Request;
+use super::request::a2ui;
 use crate::agui::{Event, Message};
 use crate::projection::Transcript;
 

@@ -5,8 +5,9 @@ use std::time::Instant;
 use super::Gateway;
 use super::error::GatewayError;
 use super::ids::{ReaderId, RunKey};
-use super::run::{Stage, Written};
-use super::run_log::Cursor;
+use super::run::Stage;
+use super::run::log::Cursor;
+use super::run::record::Written;
 use super::timer::Timer;
 use crate::agui::sse::KEEP_ALIVE;
 

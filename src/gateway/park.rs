@@ -10,9 +10,8 @@
 use std::time::{Duration, Instant};
 
 use super::Gateway;
-use super::end::Ending;
 use super::ids::ThreadId;
-use super::run::Stage;
+use super::run::{Ending, Stage};
 use super::timer::Timer;
 
 /// How long calls may be with the Host's policies before the run ends without them.

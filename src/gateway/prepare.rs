@@ -7,43 +7,15 @@
 use std::time::Instant;
 
 use super::Gateway;
-use super::content::{NewContent, SentFile};
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
-use super::plan::{NewMessages, Plan, plan};
+use super::plan::needs::Needs;
+use super::plan::{Plan, plan};
+use super::refusal::not_available;
 use super::request::Request;
 use super::run::Stage;
 use super::thread::live;
-
-/// What the Host has to do first.
-#[derive(Debug, Default)]
-pub(super) struct Needs {
-    /// The preset to select.
-    pub(super) preset: Option<String>,
-    /// Files that must still be there.
-    pub(super) files: Vec<SentFile>,
-}
-
-impl Needs {
-    pub(super) fn new(preset: Option<String>, messages: &NewMessages) -> Self {
-        let files = messages
-            .users
-            .iter()
-            .filter_map(|user| match &user.content {
-                NewContent::Parts(parts) => Some(parts.files.iter().cloned()),
-                NewContent::Texts(_) => None,
-            });
-        Self {
-            preset,
-            files: files.flatten().collect(),
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.preset.is_none() && self.files.is_empty()
-    }
-}
 
 impl Gateway {
     /// Reserves the thread for a run and asks the Host for what that needs.
@@ -141,10 +113,7 @@ impl Gateway {
         run_key: RunKey,
         body: &[u8],
     ) -> Result<(), GatewayError> {
-        let thread = self
-            .threads
-            .get(&thread_id)
-            .ok_or_else(super::admit::not_available)?;
+        let thread = self.threads.get(&thread_id).ok_or_else(not_available)?;
         let tools = thread.tools.clone();
         let request = Request::read(&self.config, body, |_| tools)?;
         let plan = plan(self.key, &self.config, thread, &request)?;

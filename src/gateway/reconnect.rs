@@ -8,10 +8,11 @@
 use std::time::Instant;
 
 use super::Gateway;
-use super::error::{Code, GatewayError};
+use super::error::GatewayError;
 use super::event_id::{EventId, not_of_this_run};
 use super::ids::{Principal, ReaderId, RunKey, ThreadKey};
-use super::run_log::Cursor;
+use super::refusal::nothing_to_continue;
+use super::run::log::Cursor;
 use super::timer::Timer;
 
 impl Gateway {
@@ -103,9 +104,4 @@ impl Gateway {
             self.timers.clear(at, Timer::Grace(run_key));
         }
     }
-}
-
-/// The answer where there is no run to go on with.
-pub(super) fn nothing_to_continue() -> GatewayError {
-    GatewayError::new(Code::NotFound, "no such run")
 }

@@ -4,17 +4,10 @@
 //! so that whatever is open can be closed when the provider fails, the turn is cancelled or the attempt is retried.
 
 use super::change::AssistantView;
+use super::emit::Emit;
 use super::reasoning::Reasoning;
 use super::wire;
 use crate::tools::STATE_TOOL;
-
-/// Where events go: a run's log.
-pub trait Emit {
-    /// One event that is not a delta.
-    fn event(&mut self, json: String);
-    /// A delta of one message or one call's arguments. `head` gives the event's JSON up to the delta.
-    fn delta(&mut self, stream: u32, head: &dyn Fn() -> String, delta: &str);
-}
 
 /// The step that a run is showing.
 #[derive(Debug, Default)]

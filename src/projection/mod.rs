@@ -6,6 +6,7 @@
 mod cards;
 mod change;
 mod deliverables;
+mod emit;
 mod frontend_result;
 mod live;
 mod message;
@@ -16,10 +17,11 @@ mod wire;
 pub use cards::Cards;
 pub use change::{AssistantView, CallView, Change, SettledView, StartedView};
 pub use deliverables::Deliverables;
+pub use emit::Emit;
 pub use frontend_result::{
     BrowserSide, FrontendResult, Original, ResultFields, frontend_result_meta,
 };
-pub use live::{Emit, LiveStep};
+pub use live::LiveStep;
 pub(crate) use message::{encode_result, encode_user, encode_user_parts};
 pub use transcript::{ACTION_FORM, Transcript};
 pub(crate) use wire::DELTA_TAIL;

@@ -3,7 +3,7 @@
 //! An uninterrupted stretch of it is a span with one message inside, both under one id. It is over before anything else of
 //! the attempt goes on. Histories hold none of it: what a client got stays with that client (`ag-ui.md` §3.3).
 
-use super::live::Emit;
+use super::emit::Emit;
 use super::wire;
 
 /// The spans of one step's attempts.

@@ -1,6 +1,26 @@
-//! Content blocks as text (spec: gateway, 兼容性 and 已知限制).
+//! Content blocks, and their text (spec: gateway, 兼容性 and 已知限制).
 
-use super::record::Block;
+use serde::Deserialize;
+
+/// A content block of any kind. Unknown members are left alone: generations differ in them.
+#[derive(Deserialize)]
+pub(super) struct Block {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) text: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) arguments: Option<String>,
+    pub(super) content: Option<Vec<Block>>,
+    #[serde(rename = "isError")]
+    pub(super) is_error: Option<bool>,
+}
+
+impl Block {
+    pub(super) fn into_text(self) -> Option<String> {
+        (self.kind == "text").then_some(self.text)?
+    }
+}
 
 /// The text blocks of a message, concatenated. Reasoning and calls are not text.
 #[must_use]

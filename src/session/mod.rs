@@ -4,11 +4,13 @@
 //! (`Gateway::handle_text` and its siblings).
 
 mod content;
+mod error;
 mod presented;
 mod record;
 
+pub use error::RecordError;
 pub use presented::{Presented, PresentedFile};
 pub use record::{
-    AssistantMessage, Card, Record, RecordError, SessionEvent, ToolCall, ToolCallBlock, ToolResult,
-    TurnEnd, UserMessage, parse_history, parse_record,
+    AssistantMessage, Card, Record, SessionEvent, ToolCall, ToolCallBlock, ToolResult, TurnEnd,
+    UserMessage, parse_history, parse_record,
 };

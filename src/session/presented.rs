@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::Error;
 
-use super::record::RecordError;
+use super::error::RecordError;
 
 /// One declaration. It stands, whatever becomes of the call around it.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::content::{flatten_result, text_of};
+use super::content::{Block, flatten_result, text_of};
+use super::error::RecordError;
 use super::presented::Presented;
 use crate::agui::surrogate::replace_lone_surrogates;
 
@@ -166,11 +167,6 @@ pub struct ToolResult {
     /// The completed view.
     pub card: Card,
 }
-
-/// A record that is not what a Host writes.
-#[derive(Debug, thiserror::Error)]
-#[error("session record is malformed: {0}")]
-pub struct RecordError(#[from] serde_json::Error);
 
 /// Parses one record.
 ///
@@ -378,26 +374,6 @@ struct UserMessageData {
     id: String,
     source: SourceData,
     content: Vec<Block>,
-}
-
-/// A content block of any kind. Unknown members are left alone: generations differ in them.
-#[derive(Deserialize)]
-pub(super) struct Block {
-    #[serde(rename = "type")]
-    pub(super) kind: String,
-    pub(super) text: Option<String>,
-    pub(super) id: Option<String>,
-    pub(super) name: Option<String>,
-    pub(super) arguments: Option<String>,
-    pub(super) content: Option<Vec<Block>>,
-    #[serde(rename = "isError")]
-    pub(super) is_error: Option<bool>,
-}
-
-impl Block {
-    fn into_text(self) -> Option<String> {
-        (self.kind == "text").then_some(self.text)?
-    }
 }
 
 #[derive(Deserialize)]

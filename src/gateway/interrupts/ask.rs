@@ -12,10 +12,10 @@ const APPROVAL_SCHEMA: &str = r#"{"type":"object","properties":{"approved":{"typ
 
 /// One request to a person, ready to be shown.
 #[derive(Debug)]
-pub(in crate::gateway) struct Ask {
+pub(crate) struct Ask {
     pub(super) kind: AskKind,
     /// The provider's id of the Tool call that asks, where the Host knows it.
-    pub(in crate::gateway) call_id: Option<String>,
+    pub(crate) call_id: Option<String>,
     /// For the person.
     pub(super) message: String,
     /// JSON Schema of the answer, an object.
@@ -89,7 +89,7 @@ impl Ask {
     ///
     /// # Errors
     /// Why nobody could answer it, in words for the model.
-    pub(in crate::gateway) fn read(json: &str) -> Result<Self, &'static str> {
+    pub(crate) fn read(json: &str) -> Result<Self, &'static str> {
         let json = replace_lone_surrogates(json.as_bytes());
         let raw: RawAsk<'_> =
             serde_json::from_slice(&json).map_err(|_| "the request to the user is malformed")?;

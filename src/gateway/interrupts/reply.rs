@@ -51,7 +51,7 @@ struct QuestionsPayload {
 }
 
 impl PersonOutcome {
-    pub(in crate::gateway) fn cancelled(message: impl Into<String>) -> Self {
+    pub(crate) fn cancelled(message: impl Into<String>) -> Self {
         Self::Cancelled {
             message: message.into(),
         }
@@ -63,7 +63,7 @@ impl Ask {
     ///
     /// # Errors
     /// What does not fit, in words for the client; they hold nothing of what was asked or answered.
-    pub(in crate::gateway) fn answered_by(
+    pub(crate) fn answered_by(
         &self,
         status: ResumeStatus,
         payload: Option<Json<'_>>,

@@ -9,7 +9,7 @@ use super::agent::{Answer, ESCALATE};
 use super::world::{World, ask, merged, resolve, resume};
 use crate::gateway::config::RunLimits;
 use crate::gateway::event_id::{EventId, RecordTag};
-use crate::gateway::run_log::{Cursor, RunLog, StreamKey};
+use crate::gateway::run::log::{Cursor, RunLog, StreamKey};
 use crate::gateway::{Code, Principal, ReaderId};
 
 const GRACE: Duration = Duration::from_secs(5);
