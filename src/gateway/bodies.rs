@@ -7,6 +7,8 @@ use super::Gateway;
 use super::effect::{CallDecision, CallOutcome};
 use super::ids::{ThreadId, Token};
 use super::plan::state_tool_collision;
+use super::run::Stage;
+use super::thread::calls::Unannounced;
 use super::thread::{Body, live};
 use super::timer::Timer;
 use crate::tools::STATE_TOOL;
@@ -63,9 +65,7 @@ impl Gateway {
                 self.check_park(now, thread_id);
                 CallDecision::Park
             }
-            Err(super::thread::calls::Unannounced) => {
-                reject("browser Tools can only be called by the model itself")
-            }
+            Err(Unannounced) => reject("browser Tools can only be called by the model itself"),
         }
     }
 
@@ -132,7 +132,7 @@ impl Gateway {
         // A run that is being prepared is planned again in any case.
         let driver = thread.driver.filter(|run| {
             let stage = self.runs.get(run).map(|run| &run.stage);
-            !matches!(stage, Some(super::run::Stage::Preparing { .. }))
+            !matches!(stage, Some(Stage::Preparing { .. }))
         });
         let in_turn = thread.agent.turn.is_some();
         self.effects.push_back(super::Effect::SyncTools {

@@ -7,7 +7,8 @@ use super::Gateway;
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
 use super::request::a2ui::rendered;
-use super::run::{Ending, Stage};
+use super::run::{Ending, Run, Stage};
+use super::thread::calls::BrowserCalls;
 use super::thread::{Body, Thread, live};
 use super::timer::Timer;
 use crate::agui::{Content, Event};
@@ -20,7 +21,7 @@ use crate::tools::Catalogue;
 /// The browser's side of a thread's calls, as the projection asks for it.
 struct Browser<'a> {
     tools: &'a Catalogue,
-    calls: &'a super::thread::calls::BrowserCalls,
+    calls: &'a BrowserCalls,
 }
 
 impl BrowserSide for Browser<'_> {
@@ -247,12 +248,7 @@ impl Gateway {
     }
 
     /// Lets the run that drives the thread's turn write, and tells its readers.
-    pub(super) fn show(
-        &mut self,
-        now: Instant,
-        thread_id: ThreadId,
-        write: impl FnOnce(&mut super::run::Run),
-    ) {
+    pub(super) fn show(&mut self, now: Instant, thread_id: ThreadId, write: impl FnOnce(&mut Run)) {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
@@ -278,7 +274,7 @@ pub enum AgentStatus {
 /// The run whose turn is open.
 pub(super) fn driving_run(
     thread: &Thread,
-    runs: &std::collections::HashMap<RunKey, super::run::Run>,
+    runs: &std::collections::HashMap<RunKey, Run>,
 ) -> Option<RunKey> {
     let key = thread.driver?;
     let Stage::Driving { turn: Some(turn) } = &runs.get(&key)?.stage else {

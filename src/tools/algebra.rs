@@ -5,7 +5,7 @@
 //! product of their operands' sizes and the operands come from clients.
 
 use super::json::Json;
-use super::schema::{
+use super::node::{
     Annotations, IntegerRange, Kind, Node, ObjectNode, ScalarKind, ScalarNode, Undeclared,
 };
 

@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use super::error::ToolError;
 use super::json;
 use super::name::ToolName;
-use super::schema::{MAX_DEPTH, Schema, SchemaError, Strictness};
+use super::node::MAX_DEPTH;
+use super::schema::{Schema, SchemaError, Strictness};
 
 /// One Tool as a request has it, borrowed from the request.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,8 @@
 //! Browser Tools: what a client may declare, before a Host ever sees it. Pure: text in, values out.
 //!
 //! - [`name`]: which names a Tool may have
-//! - [`schema`]: the JSON Schema subset that DSH enforces, as a typed tree
+//! - `node`: the JSON Schema subset that DSH enforces, as a typed tree
+//! - [`schema`]: reading one
 //! - `strict`: reading a schema that must be in the subset as it stands
 //! - `normalize`, `algebra`: bringing schemas from the field into that subset without weakening them (X8)
 //! - `validate`: arguments of a call against a schema
@@ -18,6 +19,7 @@ pub mod schema;
 
 mod algebra;
 mod json;
+mod node;
 mod normalize;
 mod path;
 mod report;

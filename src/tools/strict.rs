@@ -1,9 +1,9 @@
 //! Reading a schema that must be in the subset as it stands: what `assertObjectJsonSchema` of DSH asserts.
 
 use super::json::{Json, Members};
+use super::node::{Annotations, Kind, Node, ObjectNode, ScalarKind, ScalarNode, Undeclared};
 use super::path::{Path, Root};
 use super::report::Report;
-use super::schema::{Annotations, Kind, Node, ObjectNode, ScalarKind, ScalarNode, Undeclared};
 
 /// Reads a schema that must be in the subset as it stands.
 pub(super) fn read_strictly(raw: &Json) -> Result<Node, Vec<String>> {

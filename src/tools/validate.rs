@@ -1,9 +1,10 @@
 //! Arguments of a call against the schema of its Tool.
 
 use super::json::Json;
+use super::node::{Kind, Node, ObjectNode, ScalarNode, Undeclared};
 use super::path::{Path, Root};
 use super::report::Report;
-use super::schema::{Kind, Node, ObjectNode, ScalarNode, Schema, Undeclared};
+use super::schema::Schema;
 
 /// Schema nodes looked at for one call. Nested `oneOf` over long arrays can ask for billions; honest calls need
 /// thousands.

@@ -7,7 +7,7 @@ use super::messages::NewMessages;
 use crate::agui::{Json, Resume, ResumeStatus};
 use crate::gateway::digest::{Digest, DigestKey};
 use crate::gateway::error::{Code, GatewayError};
-use crate::gateway::interrupts::Known;
+use crate::gateway::interrupts::{Ask, Known};
 use crate::gateway::request::Request;
 use crate::gateway::run::work::PersonAnswer;
 use crate::gateway::thread::Thread;
@@ -56,7 +56,7 @@ pub(crate) fn answers(
     if open.len() < published {
         return Err(incomplete(published - open.len()));
     }
-    let read = |(entry, ask): (&Resume<'_>, &crate::gateway::interrupts::Ask)| {
+    let read = |(entry, ask): (&Resume<'_>, &Ask)| {
         let outcome = ask
             .answered_by(entry.status, entry.payload)
             .map_err(|problem| GatewayError::new(Code::InvalidInterruptResponse, problem))?;

@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value};
 
+use super::lossless::is_lossless;
 use super::props::Props;
 use crate::agui::{Content, Message, ToolMessage};
 use crate::gateway::digest::{Digest, DigestKey};
@@ -21,8 +22,6 @@ const DEFAULT_RENDER_TOOL: &str = "render_a2ui";
 const RENDERED: &str = r#"{"status":"rendered"}"#;
 /// Bytes of one text of an action.
 const MAX_TEXT: usize = 1024;
-/// Actions nest no deeper: they are kept in the log for ever.
-const MAX_DEPTH: usize = 32;
 
 /// What a person did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,7 +138,7 @@ fn user_action(envelope: &Value) -> Option<&Value> {
         "name" | "surfaceId" | "timestamp" => word(value),
         // The root of the data is an empty path; a component without an id has an empty one.
         "sourceComponentId" | "dataContextPath" => text(value),
-        "context" => value.is_object() && crate::gateway::request::is_lossless(value, MAX_DEPTH),
+        "context" => value.is_object() && is_lossless(value),
         _ => false,
     });
     (known && members.contains_key("name") && members.contains_key("surfaceId")).then_some(action)

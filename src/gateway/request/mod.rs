@@ -3,11 +3,10 @@
 pub(crate) mod a2ui;
 pub(crate) mod content;
 pub(crate) mod extras;
+mod lossless;
 pub(crate) mod props;
 
 use std::collections::HashSet;
-
-use serde_json::Value;
 
 use crate::agui::{Content, Json, Message, Resume, RunAgentInput, ToolMessage};
 use crate::gateway::config::{Config, ToolSchemas};
@@ -19,10 +18,8 @@ use crate::tools::{Catalogue, Limits, RawTool, Strictness};
 use a2ui::Action;
 use content::text_of;
 use extras::Extras;
+use lossless::is_lossless;
 use props::Props;
-
-/// Metadata of a Tool result nests no deeper: it is kept in the log for ever.
-const MAX_METADATA_DEPTH: usize = 32;
 
 /// A valid request, borrowing from its body.
 #[derive(Debug)]
@@ -288,11 +285,9 @@ fn tool_content(message: &ToolMessage<'_>) -> Result<(), GatewayError> {
         ));
     }
     // The official schema says that metadata is an object; what the log cannot keep exactly is refused here.
-    let lossless = message.metadata.is_none_or(|metadata| {
-        metadata
-            .to_value()
-            .is_ok_and(|value| is_lossless(&value, MAX_METADATA_DEPTH))
-    });
+    let lossless = message
+        .metadata
+        .is_none_or(|metadata| metadata.to_value().is_ok_and(|value| is_lossless(&value)));
     if lossless {
         Ok(())
     } else {
@@ -300,23 +295,6 @@ fn tool_content(message: &ToolMessage<'_>) -> Result<(), GatewayError> {
             Code::InvalidToolResultMetadata,
             "Tool result metadata cannot be kept as it is",
         ))
-    }
-}
-
-/// Whether DSH keeps the value exactly: no negative zero, and not too deep.
-pub(crate) fn is_lossless(value: &Value, depth: usize) -> bool {
-    match value {
-        Value::Number(number) => {
-            number.as_f64() != Some(0.0) || !number.to_string().starts_with('-')
-        }
-        Value::Array(items) => depth > 0 && items.iter().all(|item| is_lossless(item, depth - 1)),
-        Value::Object(members) => {
-            depth > 0
-                && members
-                    .values()
-                    .all(|member| is_lossless(member, depth - 1))
-        }
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
     }
 }
 

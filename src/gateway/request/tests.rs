@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
+use serde_json::{Value, json};
+
 use super::*;
-use serde_json::json;
 
 fn read(config: Value, change: impl FnOnce(&mut Value)) -> Result<(), Code> {
     let mut config = config;

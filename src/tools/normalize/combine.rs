@@ -4,8 +4,8 @@ use super::keywords::Keyword;
 use super::{Normalizer, anything};
 use crate::tools::algebra::{Failure, Shape, exactly_one};
 use crate::tools::json::{Json, Members};
+use crate::tools::node::{Annotations, Node};
 use crate::tools::path::Path;
-use crate::tools::schema::{Annotations, Node};
 
 impl<'a> Normalizer<'a> {
     /// What `allOf`, `oneOf` and `anyOf` make of `own`.

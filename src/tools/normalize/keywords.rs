@@ -1,7 +1,7 @@
 //! Keywords of JSON Schema (drafts 4 to 2020-12, OpenAPI 3, and what generators add) that DSH does not have.
 
 use crate::tools::json::Json;
-use crate::tools::schema::{ObjectNode, Undeclared};
+use crate::tools::node::{ObjectNode, Undeclared};
 
 /// What a keyword outside the subset means for normalising.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

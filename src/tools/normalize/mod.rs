@@ -16,9 +16,9 @@ use keywords::{Applies, Keyword, is_trivial};
 
 use super::algebra::{Algebra, Failure, Shape};
 use super::json::{self, Json, Members};
+use super::node::{Annotations, IntegerRange, Kind, MAX_DEPTH, Node, ObjectNode, ScalarKind};
 use super::path::{Path, Root};
 use super::report::Report;
-use super::schema::{Annotations, IntegerRange, Kind, MAX_DEPTH, Node, ObjectNode, ScalarKind};
 use super::strict::read_names;
 
 /// Bound on the reasoning about one schema, in schema nodes looked at: some tens of milliseconds at worst.

@@ -4,11 +4,11 @@ use super::keywords::{Applies, Keyword, is_implied_by, is_trivial};
 use super::{EVERY_TYPE, Normalizer, Type, anything};
 use crate::tools::algebra::{Shape, exactly_one};
 use crate::tools::json::{Json, Members};
-use crate::tools::path::Path;
-use crate::tools::schema::{
+use crate::tools::node::{
     Annotations, IntegerRange, Kind, MAX_SAFE_INTEGER, Node, ObjectNode, ScalarKind, ScalarNode,
     Undeclared,
 };
+use crate::tools::path::Path;
 use crate::tools::strict::read_names;
 
 impl<'a> Normalizer<'a> {
