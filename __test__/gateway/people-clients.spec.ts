@@ -118,7 +118,7 @@ for (const version of VERSIONS) {
   })
 
   test(`a gate whose request is over is cleared by the run that says something new, ${version}`, async (t) => {
-    const gateway = await boot(t, { humanInteractionTimeoutMs: 40 })
+    const gateway = await boot(t, { humanInteractionTimeoutMs: 300 })
     const client = connect(gateway, version)
     gateway.adapter.queue(callTools([DEPLOY]), say('Nobody came.'), say('Hello again.'))
     await client.say('deploy it')

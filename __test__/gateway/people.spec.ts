@@ -223,7 +223,7 @@ test('what is asked after a run ended is told by whoever reads next', async (t) 
 })
 
 test('a request whose time runs out is cancelled, and the turn goes on without its run', async (t) => {
-  const gateway = await guarded(t, { humanInteractionTimeoutMs: 40 })
+  const gateway = await guarded(t, { humanInteractionTimeoutMs: 300 })
   gateway.adapter.queue(callTools([GUARDED]), say('Nobody came.'))
   const interrupt = interruptOf(await gateway.run({ messages: [user('u-1', 'go')] }))
   const agent = gateway.agent()

@@ -258,10 +258,16 @@ describe('a hostile peer', () => {
     clearInterval(alive)
   })
 
-  it('that falls silent is pinged and given up', async () => {
-    const { peer, attachment, clients } = await withPeer({ pingMs: 5, silenceMs: 20 })
+  it('that is silent is pinged', async () => {
+    const { peer, attachment } = await withPeer({ pingMs: 5 })
+    assert.deepEqual(await peer.seen('ping'), { t: 'ping' })
+    attachment.close()
+  })
+
+  // A process that was held up for so long may do so without having pinged: how one follows the other is tested in Rust.
+  it('that stays silent is given up', async () => {
+    const { attachment, clients } = await withPeer({ pingMs: 5, silenceMs: 20 })
     const asked = clients.interaction.interact(APPROVAL)
-    await peer.seen('ping')
     assert.equal(await attachment.closed, 'channel-timeout')
     assert.deepEqual(await asked, { status: 'unavailable', reason: 'provider-disconnected' })
   })

@@ -7,9 +7,8 @@
 import type { DeliverableRequest, FileRequest } from '../native.ts'
 import type { GatewayDriver } from './driver.ts'
 import type { ErrandWork } from './errands.ts'
-import type { Caller } from './route.ts'
 import { Refusal } from './transfer.ts'
-import type { Transfer } from './transfer.ts'
+import type { Caller, Transfer } from './transfer.ts'
 
 /** Sends an uploaded file. Its URL has been checked; no agent is needed. */
 export async function sendFile(driver: GatewayDriver, file: FileRequest, transfer: Transfer): Promise<void> {

@@ -9,7 +9,7 @@ import type { HeadVerdict, RequestVerdict } from '../native.ts'
 import { sendDeliverable, sendFile } from './downloads.ts'
 import type { GatewayDriver } from './driver.ts'
 import { sendError } from './responses.ts'
-import type { Transfer } from './transfer.ts'
+import type { Caller, Transfer } from './transfer.ts'
 import { takeUpload } from './uploads.ts'
 
 /** Names of what the route needs of the configuration. */
@@ -18,12 +18,6 @@ export interface RouteOptions {
   readonly path: string
   readonly tenantHeader: string
   readonly userHeader: string
-}
-
-/** Who asks, as the trusted headers say. */
-export interface Caller {
-  readonly tenant: string
-  readonly user: string
 }
 
 /**

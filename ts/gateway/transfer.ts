@@ -8,6 +8,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpError } from '../native.ts'
 import { sendError } from './responses.ts'
 
+/** Who asks, as the trusted headers say. */
+export interface Caller {
+  readonly tenant: string
+  readonly user: string
+}
+
 /** Broke off for a reason that the client is told. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'

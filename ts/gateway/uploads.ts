@@ -8,9 +8,8 @@ import { createHash } from 'node:crypto'
 import type { HostFile, UploadRequest } from '../native.ts'
 import type { StoredFile } from '../host/port.ts'
 import type { GatewayDriver } from './driver.ts'
-import type { Caller } from './route.ts'
 import { Refusal } from './transfer.ts'
-import type { Transfer } from './transfer.ts'
+import type { Caller, Transfer } from './transfer.ts'
 
 /**
  * Takes an upload and answers it.
