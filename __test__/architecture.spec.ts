@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { test } from 'node:test'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -22,6 +22,24 @@ test('pure rooms know no runtime, no socket and no JavaScript', () => {
     for (const [file, code] of files) {
       assert.doesNotMatch(code, /\b(napi|napi_derive|tokio|axum|hyper)\b/, file)
       assert.doesNotMatch(code, /\bcrate::(bindings|listener|redirect)\b/, file)
+    }
+  }
+})
+
+test('the gateway stands in floors: what a request meets later imports what it has met', () => {
+  const floors = [['config', 'digest', 'effect', 'error', 'event_id', 'head', 'ids', 'interrupts', 'notes', 'refusal', 'timer', 'url_key'],
+    ['files'], ['http', 'request'], ['run', 'thread'], ['plan']]
+  const floor = (room: string): number => floors.findIndex(rooms => rooms.includes(room)) + 1 || floors.length + 1
+  const files = sources('src/gateway/**/*.rs').map(([file, code]) => [file.split(sep).slice(2), code] as const)
+    .filter(([[room = '']]) => room !== 'mod.rs' && room !== 'tests')
+  for (const room of floors.flat()) assert.ok(files.some(([[first]]) => first === room || first === `${room}.rs`), room)
+  for (const [[first = '', ...inner], code] of files) {
+    const room = first.replace('.rs', '')
+    const [rules = ''] = code.split('#[cfg(test)]')
+    // Words explain each other, and the machine's files are one value; elsewhere a floor holds rooms apart.
+    const open = floor(room) === 1 || floor(room) > floors.length
+    for (const [, other = ''] of rules.matchAll(inner.length === 0 ? /\bsuper::(\w+)/g : /\bcrate::gateway::(\w+)/g)) {
+      assert.ok(floor(other) < floor(room) || room === other || (open && floor(other) === floor(room)), `${room} imports ${other}`)
     }
   }
 })
