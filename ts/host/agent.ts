@@ -11,7 +11,7 @@ import type { Session, UserMessage } from '@deepseek-ai/dsh-session'
 import type { ToolExecutionResult } from '@deepseek-ai/dsh-tools'
 import { AttemptReader } from './attempts.ts'
 import { CardReader } from './cards.ts'
-import { ASSISTANT_CHUNK, ASSISTANT_STREAM, findParentScope, readEvents, sessionPreset } from './compat.ts'
+import { ASSISTANT_CHUNK, findParentScope, readEvents, sessionPreset } from './compat.ts'
 import type { AssistantFrame, ChunkData, LoggedEvent, ParentScope } from './compat.ts'
 import { readDeliverable } from './deliverables.ts'
 import { errorLabel, HostError } from './error.ts'
@@ -100,21 +100,13 @@ export class DshAgent implements HostAgent {
   }
 
   /**
-   * Subscribes, before the Host publishes the agent: from here on nothing is missed.
+   * Takes part in what the agent does, before the Host publishes it. What its session logs and streams comes from the
+   * Host's own listeners, which have begun by then: nothing is missed.
    *
    * @param agentCtx - The agent's scoped context, which owns the subscriptions.
    */
   async attach(agentCtx: Context): Promise<void> {
-    // Listeners of a scope also hear scopes below it; each one looks for its own agent.
-    agentCtx.on('session/event', (session, event) => {
-      if (session === this.#session) this.#logged(event)
-    })
-    agentCtx.on(ASSISTANT_STREAM as never, ((payload: { agent: Agent, frame: AssistantFrame }) => {
-      if (payload.agent === this.agent) this.#frame(payload.frame)
-    }) as never)
-    agentCtx.on('agent/status', ({ agent, status }) => {
-      if (agent === this.agent) this.#statusChanged(status)
-    })
+    // Listeners of a scope also hear scopes below it; this one looks for its own agent.
     agentCtx.on('tools/execute', (exec, next) => {
       const own = exec.agent === this.agent && exec.parent === undefined
       return own ? this.#body(exec.callId, next) : next()
@@ -213,6 +205,40 @@ export class DshAgent implements HostAgent {
     return this.#disposing ??= this.#release()
   }
 
+  /** The session has logged an event. */
+  logged(event: LoggedEvent): void {
+    this.#publishing = true
+    try {
+      if (event.type === 'user/message') this.#uploads.logged((event.data as { readonly id: string }).id)
+      if (this.#boundary === undefined) {
+        this.#settleAttempt(event)
+        // What the log holds will be in the history: only an attempt that is still open must be told.
+        if (!this.#attempts.open) this.#held.clear()
+        return
+      }
+      if (event.seq < this.#cursor) return
+      if (event.seq > this.#cursor) this.#catchUp(event.seq)
+      this.#cursor = event.seq + 1
+      if (event.type === ASSISTANT_CHUNK) this.#attempts.chunkLogged(event.data as ChunkData)
+      else this.#report(event)
+    } finally {
+      this.#publishing = false
+    }
+  }
+
+  /** Generations B and C: the agent's model has streamed a frame. */
+  frame(frame: AssistantFrame): void {
+    this.#attempts.frame(frame)
+    if (this.#boundary === undefined && !this.#attempts.open) this.#held.clear()
+  }
+
+  /** The agent's status has changed. */
+  statusChanged(status: 'idle' | 'running'): void {
+    if (status === 'idle') this.#uploads.release()
+    if (status === 'idle' && this.#waiting.length > 0) queueMicrotask(() => this.#deliverWaiting())
+    else this.#reportStatus(status)
+  }
+
   /** The registry changed: reports it if this agent inherits other Tools than before. */
   toolsChanged(): void {
     if (this.#over) return
@@ -277,26 +303,6 @@ export class DshAgent implements HostAgent {
     this.#attempts.sink = sink
   }
 
-  #logged(event: LoggedEvent): void {
-    this.#publishing = true
-    try {
-      if (event.type === 'user/message') this.#uploads.logged((event.data as { readonly id: string }).id)
-      if (this.#boundary === undefined) {
-        this.#settleAttempt(event)
-        // What the log holds will be in the history: only an attempt that is still open must be told.
-        if (!this.#attempts.open) this.#held.clear()
-        return
-      }
-      if (event.seq < this.#cursor) return
-      if (event.seq > this.#cursor) this.#catchUp(event.seq)
-      this.#cursor = event.seq + 1
-      if (event.type === ASSISTANT_CHUNK) this.#attempts.chunkLogged(event.data as ChunkData)
-      else this.#report(event)
-    } finally {
-      this.#publishing = false
-    }
-  }
-
   /** Reports events that were appended without being published to us. */
   #catchUp(end: number): void {
     for (const event of readEvents(this.#session).slice(this.#cursor, end)) this.#report(event)
@@ -315,11 +321,6 @@ export class DshAgent implements HostAgent {
     else if (event.type === 'step/end') this.#attempts.stepEnding()
   }
 
-  #frame(frame: AssistantFrame): void {
-    this.#attempts.frame(frame)
-    if (this.#boundary === undefined && !this.#attempts.open) this.#held.clear()
-  }
-
   async #body(callId: string, next: () => Promise<ToolExecutionResult>): Promise<ToolExecutionResult> {
     this.#bodies.add(callId)
     if (this.#boundary !== undefined) this.#sink.body(callId, true)
@@ -329,12 +330,6 @@ export class DshAgent implements HostAgent {
       this.#bodies.delete(callId)
       if (this.#boundary !== undefined) this.#sink.body(callId, false)
     }
-  }
-
-  #statusChanged(status: 'idle' | 'running'): void {
-    if (status === 'idle') this.#uploads.release()
-    if (status === 'idle' && this.#waiting.length > 0) queueMicrotask(() => this.#deliverWaiting())
-    else this.#reportStatus(status)
   }
 
   #reportStatus(status: 'idle' | 'running'): void {

@@ -9,12 +9,13 @@ import { mkdir } from 'node:fs/promises'
 import type { Context } from '@deepseek-ai/cordis'
 import type { Agent, AgentHandle, AgentOptions, AgentSetup } from '@deepseek-ai/dsh-agent'
 import type {} from '@deepseek-ai/dsh-agent-presets'
-import type { SessionId } from '@deepseek-ai/dsh-session'
+import type { Session, SessionId } from '@deepseek-ai/dsh-session'
 import type {} from '@deepseek-ai/dsh-session-persistence'
 import type {} from '@deepseek-ai/dsh-tools'
 import { DshAgent } from './agent.ts'
 import type { AgentSurroundings } from './agent.ts'
-import { composedAgent, isPresetUnknown, isSessionHeld, isSessionNotFound, sessionPreset } from './compat.ts'
+import { ASSISTANT_STREAM, composedAgent, isPresetUnknown, isSessionHeld, isSessionNotFound, sessionPreset } from './compat.ts'
+import type { AssistantFrame } from './compat.ts'
 import { HostError } from './error.ts'
 import type { HostLogger } from './error.ts'
 import { DshFiles } from './files.ts'
@@ -60,6 +61,7 @@ class DshHost implements AgentHost {
   readonly #around: AgentSurroundings
   readonly #workspaces: Workspaces | undefined
   readonly #agents = new Map<Agent, DshAgent>()
+  readonly #bySession = new Map<Session, DshAgent>()
   readonly #opening = new Set<string>()
   readonly #stored: StoredSessions
 
@@ -82,12 +84,19 @@ class DshHost implements AgentHost {
         for (const agent of this.#agents.values()) agent.toolsChanged()
       }),
       released: async (agent) => {
-        this.#agents.delete(agent.agent)
+        this.#forget(agent)
         await this.#workspaces?.release(agent.agent.id)
       },
     }
-    // Emitted when the agent's own scope is already unwound, so that only a listener outside of it hears.
-    ctx.on('agent/disposed', ({ agent }) => this.#agents.get(agent)?.disposed())
+    // For every delta the Host asks each listener's scope whether it is meant, so that one an agent would cost each agent
+    // a look at all the others.
+    ctx.on('session/event', (session, event) => { this.#bySession.get(session)?.logged(event) })
+    ctx.on(ASSISTANT_STREAM as never, (({ agent, frame }: { agent: Agent, frame: AssistantFrame }) => {
+      this.#agents.get(agent)?.frame(frame)
+    }) as never)
+    ctx.on('agent/status', ({ agent, status }) => { this.#agents.get(agent)?.statusChanged(status) })
+    // Emitted when the agent's own scope is already unwound.
+    ctx.on('agent/disposed', ({ agent }) => { this.#agents.get(agent)?.disposed() })
   }
 
   async open(request: OpenAgentRequest, events: AgentEvents): Promise<HostAgent> {
@@ -149,6 +158,7 @@ class DshHost implements AgentHost {
         if (agent === undefined) throw new Error('the Host composes an agent without naming it')
         opened = new DshAgent(this.#around, agent, events)
         this.#agents.set(agent, opened)
+        this.#bySession.set(agent.session, opened)
         await opened.attach(agentCtx)
         await this.#mountPreset(agentCtx, presetOf(agent.session))
       })
@@ -158,7 +168,7 @@ class DshHost implements AgentHost {
       return opened
     } catch (error) {
       // The Host has rolled the agent back.
-      if (opened !== undefined) this.#agents.delete(opened.agent)
+      if (opened !== undefined) this.#forget(opened)
       if (isSessionHeld(error)) throw live(request.sessionId, error)
       throw error
     }
@@ -176,6 +186,11 @@ class DshHost implements AgentHost {
       const code = isPresetUnknown(error) ? 'AGENT_PRESET_UNKNOWN' : 'AGENT_PRESET_INVALID'
       throw new HostError(code, `agent preset "${preset}" cannot be mounted`, error)
     }
+  }
+
+  #forget({ agent }: DshAgent): void {
+    this.#agents.delete(agent)
+    this.#bySession.delete(agent.session)
   }
 
   #assertFree(sessionId: string): void {
