@@ -58,6 +58,21 @@ impl<'a> Json<'a> {
     }
 }
 
+impl<'a> Json<'a> {
+    /// Reads an object by its members' names. A derived reader takes an array for the members in their order, which nobody
+    /// means.
+    ///
+    /// # Errors
+    /// When the value is no object, or its members do not fit.
+    pub fn to_members<T: serde::Deserialize<'a>>(self) -> serde_json::Result<T> {
+        if self.0.trim_ascii_start().starts_with('{') {
+            serde_json::from_str(self.0)
+        } else {
+            Err(serde::de::Error::custom("not an object"))
+        }
+    }
+}
+
 /// Prints the length only: values are content, and content stays out of logs.
 impl fmt::Debug for Json<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

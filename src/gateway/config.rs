@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::url_key::UrlKey;
+use crate::agui::Json;
 
 /// Longest JSON of an event without ids, code or message: the envelope of opening and terminal events.
 const MANDATORY_ENVELOPE_BYTES: u64 = 256;
@@ -201,12 +204,9 @@ impl Config {
     /// # Errors
     /// The first field that cannot be used, by name.
     pub fn parse(json: &str) -> Result<(Self, zeroize::Zeroizing<String>), ConfigError> {
-        let mut raw: RawConfig =
-            // The parser's own words may quote the secret.
-            serde_json::from_str(json).map_err(|error| {
-                let at = error.column();
-                refuse("$", format!("does not have the documented shape (column {at})"))
-            })?;
+        let mut raw: RawConfig = Json::encoded(json)
+            .to_members()
+            .map_err(|_| misshapen(json))?;
         let secret = zeroize::Zeroizing::new(std::mem::take(&mut raw.shared_secret));
         check_path(&raw.path)?;
         check_header("tenantHeader", &raw.tenant_header)?;
@@ -250,6 +250,22 @@ impl Config {
         let url_key = UrlKey::derive(&secret);
         Ok((raw.resolve(url_key), secret))
     }
+}
+
+/// The first field whose value is of another type than documented, or the whole. The parser's own words may quote the
+/// secret.
+fn misshapen(json: &str) -> ConfigError {
+    let members: IndexMap<String, &RawValue> = Json::encoded(json).to_members().unwrap_or_default();
+    let is_misshapen = |(name, value): &(String, &RawValue)| {
+        let name = serde_json::Value::from(name.as_str());
+        let alone = zeroize::Zeroizing::new(format!("{{{name}:{value}}}"));
+        serde_json::from_str::<RawConfig>(&alone).is_err()
+    };
+    let field = members.into_iter().find(is_misshapen);
+    refuse(
+        field.as_ref().map_or("$", |(name, _)| name),
+        "does not have the documented type",
+    )
 }
 
 fn check_path(path: &str) -> Result<(), ConfigError> {
@@ -398,6 +414,21 @@ mod tests {
             assert_eq!(with(field, "0"), field);
         }
         assert_eq!(refused(r#"{"sharedSecret":"short"}"#), "sharedSecret");
+        for (field, value) in [
+            ("path", "5"),
+            ("maxThreads", "\"5\""),
+            ("maxThreads", "1.5"),
+            ("maxThreads", "-1"),
+            ("toolSchemas", "\"lax\""),
+            ("selectableAgentPresets", "[]"),
+            ("selectableAgentPresets", r#"{"t":"alpha"}"#),
+        ] {
+            assert_eq!(with(field, value), field, "{value}");
+        }
+        assert_eq!(refused(r#"{"sharedSecret":1,"path":"/x"}"#), "sharedSecret");
+        for whole in ["", "{", "1", r#"["/x","0123456789abcdef"]"#] {
+            assert_eq!(refused(whole), "$", "{whole}");
+        }
         // The bound is of UTF-8 bytes, not of characters.
         assert!(Config::parse(r#"{"sharedSecret":"éééééééé"}"#).is_ok());
     }

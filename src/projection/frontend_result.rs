@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 /// Key of presentation metadata under which an accepted browser result keeps its AG-UI identity
 /// (spec: gateway, HTTP 与 run 语义). Nothing under it is ever shown: it leaves with the key.
-pub(super) const FRONTEND_RESULT_KEY: &str = "@dsh-ag-ui/frontend-result-id";
+pub const FRONTEND_RESULT_KEY: &str = "@dsh-ag-ui/frontend-result-id";
 
 /// What the machine knows of the browser's side of the calls.
 pub trait BrowserSide {

@@ -19,7 +19,7 @@ pub use change::{AssistantView, CallView, Change, SettledView, StartedView};
 pub use deliverables::Deliverables;
 pub use emit::Emit;
 pub use frontend_result::{
-    BrowserSide, FrontendResult, Original, ResultFields, frontend_result_meta,
+    BrowserSide, FRONTEND_RESULT_KEY, FrontendResult, Original, ResultFields, frontend_result_meta,
 };
 pub use live::LiveStep;
 pub(crate) use message::{encode_result, encode_user, encode_user_parts};

@@ -1,6 +1,7 @@
 //! What a person answered, held against what was asked (spec: gateway, 原生问题与审批).
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::ask::{Ask, AskKind, Choice, Question};
 use crate::agui::{Json, ResumeStatus};
@@ -46,8 +47,9 @@ struct ApprovalPayload {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct QuestionsPayload {
-    answers: Vec<QuestionAnswer>,
+struct QuestionsPayload<'a> {
+    #[serde(borrow)]
+    answers: Vec<&'a RawValue>,
 }
 
 impl PersonOutcome {
@@ -71,10 +73,11 @@ impl Ask {
         if status == ResumeStatus::Cancelled {
             return Ok(PersonOutcome::cancelled("the user withdrew the request"));
         }
-        let payload = payload.map_or("null", Json::as_str);
+        let payload = payload.unwrap_or(Json::NULL);
         match &self.kind {
             AskKind::Approval => {
-                let ApprovalPayload { approved } = serde_json::from_str(payload)
+                let ApprovalPayload { approved } = payload
+                    .to_members()
                     .map_err(|_| "an approval is answered with {approved: boolean}")?;
                 Ok(if approved {
                     PersonOutcome::Allowed
@@ -83,7 +86,7 @@ impl Ask {
                 })
             }
             AskKind::Questions(questions) => {
-                let QuestionsPayload { answers } = serde_json::from_str(payload).map_err(|_| {
+                let answers = read_answers(payload).map_err(|_| {
                     "questions are answered with {answers: [{id, selected: [labels], custom?: text}]}"
                 })?;
                 Ok(PersonOutcome::Answered {
@@ -92,6 +95,12 @@ impl Ask {
             }
         }
     }
+}
+
+fn read_answers(payload: Json<'_>) -> serde_json::Result<Vec<QuestionAnswer>> {
+    let QuestionsPayload { answers } = payload.to_members()?;
+    let read = |answer: &RawValue| Json::from(answer).to_members();
+    answers.into_iter().map(read).collect()
 }
 
 /// The answers in the order of the questions, each held against its own.
@@ -185,6 +194,7 @@ mod tests {
             json!({"approved": "true"}),
             json!({"approved": 1}),
             json!({"approved": true, "always": true}),
+            json!([true]),
         ] {
             assert!(resolve(&ask, &bad).is_err(), "{bad}");
         }
@@ -223,6 +233,7 @@ mod tests {
         let many = json!({"id": "many", "selected": [], "custom": "mine"});
         let free = json!({"id": "free", "selected": [], "custom": "x"});
         assert!(resolve(&questions(), &json!({"answers": [one, many, free]})).is_ok());
+        assert!(resolve(&questions(), &json!([[one, many, free]])).is_err());
         let bad = [
             json!([one, many]),
             json!([one, many, free, free]),
@@ -233,6 +244,7 @@ mod tests {
             json!([{"id": "one", "selected": []}, many, free]),
             json!([{"id": "one", "selected": [], "custom": " \n"}, many, free]),
             json!([{"id": "one", "custom": "x"}, many, free]),
+            json!([["one", ["a"]], many, free]),
             json!([{"id": "one", "selected": "a"}, many, free]),
             json!([{"id": "one", "selected": ["a"], "extra": 1}, many, free]),
             json!([one, {"id": "many", "selected": ["a", "a"]}, free]),

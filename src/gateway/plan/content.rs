@@ -43,7 +43,12 @@ impl NewContent {
         match content {
             Content::Text(text) => Ok(Self::Texts(vec![text.clone().into_owned()])),
             Content::Parts(parts) if parts.iter().all(is_plain) => Ok(Self::Texts(
-                parts.iter().filter_map(text_of).map(Into::into).collect(),
+                parts
+                    .iter() // Providers refuse an empty block.
+                    .filter_map(text_of)
+                    .filter(|text| !text.is_empty())
+                    .map(Into::into)
+                    .collect(),
             )),
             Content::Parts(parts) => Parts::open(parts, key, owner).map(Self::Parts),
         }

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::agui::Json;
 use crate::gateway::error::{Code, GatewayError};
 
 /// What a run's client takes. Members that this gateway does not know mean nothing.
@@ -30,16 +31,12 @@ impl Extras {
         let Some(dsh) = dsh else {
             return Ok(Self::default());
         };
-        let members = Some(dsh.get())
-            // An array would be taken for the members in their order.
-            .filter(|json| json.starts_with('{'))
-            .and_then(|json| serde_json::from_str::<Members>(json).ok())
-            .ok_or_else(|| {
-                GatewayError::new(
-                    Code::InvalidAguiInput,
-                    "forwardedProps.dsh must be an object; reasoning and stateDelta in it are booleans",
-                )
-            })?;
+        let members: Members = Json::from(dsh).to_members().map_err(|_| {
+            GatewayError::new(
+                Code::InvalidAguiInput,
+                "forwardedProps.dsh must be an object; reasoning and stateDelta in it are booleans",
+            )
+        })?;
         Ok(Self {
             reasoning: members.reasoning.unwrap_or_default(),
             state_delta: members.state_delta.unwrap_or_default(),

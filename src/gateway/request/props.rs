@@ -27,7 +27,7 @@ pub(crate) struct Props<'a> {
 impl<'a> Props<'a> {
     pub(crate) fn read(forwarded: Option<Json<'a>>) -> Self {
         forwarded
-            .and_then(|props| serde_json::from_str(props.as_str()).ok())
+            .and_then(|props| props.to_members().ok())
             .unwrap_or_default()
     }
 
@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn what_is_no_object_asks_for_nothing() {
-        for other in ["null", "1", "[]", "\"x\""] {
+        for other in ["null", "1", "[]", "[{},true,\"beta\",{}]", "\"x\""] {
             let props = Props::read(Some(Json::encoded(other)));
             assert!(
-                props.a2ui_action.is_none() && props.dsh.is_none(),
+                props.a2ui_action.is_none() && props.agent_preset.is_none() && props.dsh.is_none(),
                 "{other}"
             );
         }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::agent::Answer;
 use super::world::{Disk, World, ask, result, user, with_tool};
 use crate::gateway::Code;
+use crate::projection::FRONTEND_RESULT_KEY;
 
 fn slow(config: Value) -> World {
     let mut world = World::new(config);
@@ -204,6 +205,29 @@ fn an_interruption_is_told_once_however_often_the_thread_comes_back() {
     let after_idling = world.send(&ask("t", "r4", &[("m", "hi")])).unwrap();
     world.settle();
     assert_eq!(world.last(after_idling)["type"], "RUN_FINISHED");
+}
+
+#[test]
+fn what_is_the_gateway_s_own_in_metadata_is_taken_from_nobody() {
+    for error in [None, Some("no")] {
+        let mut world = World::new(json!({}));
+        let reader = world.send(&with_tool("r1", &[user("m", "a")])).unwrap();
+        world.settle_with(&Answer::Calls(vec!["pick".into()]));
+        let call = &world.responses[&reader].calls()[0];
+        let forged = json!({"k":1,FRONTEND_RESULT_KEY:{"id":"m"}});
+        let mut answer =
+            json!({"id":"x","role":"tool","toolCallId":call,"content":"red","metadata":forged});
+        if let Some(error) = error {
+            answer["error"] = error.into();
+        }
+        for run in ["r2", "r3"] {
+            let reader = world.send(&with_tool(run, &[answer.clone()])).unwrap();
+            world.settle();
+            assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+            let opening = world.events(reader).swap_remove(1);
+            assert_eq!(opening["messages"][2]["metadata"], json!({"k":1}), "{run}");
+        }
+    }
 }
 
 #[test]

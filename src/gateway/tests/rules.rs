@@ -230,6 +230,51 @@ fn a_message_id_is_accepted_once() {
 }
 
 #[test]
+fn a_new_message_says_something_and_empty_parts_of_it_are_left_out() {
+    let mut world = world();
+    let empty = json!({"type":"text","text":""});
+    for content in [json!(""), json!([]), json!([empty])] {
+        let mut body = ask("t", "r", &[("m1", "")]);
+        body["messages"][0]["content"] = content;
+        let reader = world.send(&body).unwrap();
+        world.settle();
+        let error = world.responses[&reader].error.as_ref().unwrap();
+        assert_eq!(error.code, Code::UnsupportedMessageContent);
+    }
+    let mut body = ask("t", "r1", &[("m1", "")]);
+    body["messages"][0]["content"] = json!([empty, {"type":"text","text":"hi"}, empty]);
+    for life in 0..2 {
+        body["runId"] = format!("r{life}").into();
+        let reader = world.send(&body).unwrap();
+        world.settle();
+        assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+        let history = world.events(reader).swap_remove(1);
+        assert_eq!(history["messages"][0]["content"], "hi", "life {life}");
+        assert!(!world.log().contains("\"text\":\"\""));
+        world.crash();
+    }
+}
+
+#[test]
+fn a_message_of_the_host_s_own_may_be_empty_and_come_back() {
+    let mut world = world();
+    world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
+    world.settle();
+    let thread = *world.agents.keys().next().unwrap();
+    let own = json!({"type":"user/message","seq":90,"data":{
+        "id":"h1","role":"user","content":[],"source":{"kind":"user"}}});
+    world
+        .gateway
+        .handle_record(world.now, thread, &own.to_string());
+    world.drain();
+    let mut body = ask("t", "r2", &[("m1", "a"), ("h1", ""), ("m2", "b")]);
+    body["messages"][1]["content"] = json!([]);
+    let reader = world.send(&body).unwrap();
+    world.settle();
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+}
+
+#[test]
 fn a_message_that_the_agent_never_got_may_be_sent_again() {
     let mut world = world();
     let reader = world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();

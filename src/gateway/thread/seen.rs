@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::agui::{Content, ToolMessage};
 use crate::gateway::digest::{Digest, DigestKey};
 use crate::gateway::request::content::{digest_file, text_of};
-use crate::projection::{FrontendResult, Original, ResultFields};
+use crate::projection::{FRONTEND_RESULT_KEY, FrontendResult, Original, ResultFields};
 
 /// The accepted messages of a thread.
 #[derive(Debug, Default)]
@@ -126,6 +126,8 @@ impl DigestKey {
         digester.piece(b"user");
         for part in parts {
             match text_of(part) {
+                // The agent does not get it, so the log cannot tell of it.
+                Some("") => {}
                 Some(text) => digester.piece(text.as_bytes()),
                 None => digest_file(part, &mut digester),
             }
@@ -137,7 +139,9 @@ impl DigestKey {
     pub(crate) fn user_texts<'a>(self, texts: impl Iterator<Item = &'a str>) -> Digest {
         let mut digester = self.digester();
         digester.piece(b"user");
-        texts.for_each(|text| digester.piece(text.as_bytes()));
+        texts
+            .filter(|text| !text.is_empty())
+            .for_each(|text| digester.piece(text.as_bytes()));
         digester.finish()
     }
 
@@ -203,10 +207,13 @@ pub(crate) fn result_text(message: &ToolMessage<'_>) -> String {
     }
 }
 
-/// A Tool message's metadata as a tree.
+/// A Tool message's metadata as a tree, without the member that is the gateway's own (spec: gateway, HTTP 与 run 语义).
 pub(crate) fn metadata_of(message: &ToolMessage<'_>) -> Option<Map<String, Value>> {
     match message.metadata?.to_value() {
-        Ok(Value::Object(metadata)) => Some(metadata),
+        Ok(Value::Object(mut metadata)) => {
+            metadata.remove(FRONTEND_RESULT_KEY);
+            Some(metadata)
+        }
         _ => None,
     }
 }

@@ -90,7 +90,8 @@ impl SharedState {
             .or(self.value.as_ref())
             .ok_or("shared state is not active")?;
         let arguments = Json::encoded(arguments).to_compact();
-        let Update { state_updates } = serde_json::from_str(&arguments)
+        let Update { state_updates } = Json::encoded(&arguments)
+            .to_members()
             .map_err(|_| "arguments must be a JSON object with state_updates, an object")?;
         // What is no object has no members to keep.
         let mut merged: Members = serde_json::from_str(current).unwrap_or_default();
@@ -222,7 +223,14 @@ mod tests {
     #[test]
     fn bad_updates_are_refused() {
         let mut state = active(r#"{"a":1}"#);
-        for bad in ["{", "{}", r#"{"state_updates":1}"#, r#""x""#] {
+        for bad in [
+            "{",
+            "{}",
+            r#"{"state_updates":1}"#,
+            r#""x""#,
+            r#"[{"b":1}]"#,
+            r#"{"state_updates":[["b",1]]}"#,
+        ] {
             assert!(matches!(
                 state.update("c", bad, 1000),
                 CallOutcome::Rejected { .. }
