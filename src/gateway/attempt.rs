@@ -103,8 +103,13 @@ impl Gateway {
         if let Some(thread) = live(&mut self.threads, thread_id) {
             thread.agent.streaming = false;
         }
+        let mut shown: Vec<String> = Vec::new();
         self.show(now, thread_id, |run| {
             run.record.project(|live, out| live.abandon(out));
+            shown.extend(run.record.live.shown_calls().map(ToOwned::to_owned));
         });
+        if let Some(thread) = self.threads.get_mut(&thread_id) {
+            shown.iter().for_each(|call| thread.lost.note(call));
+        }
     }
 }

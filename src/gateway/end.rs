@@ -7,7 +7,7 @@ use super::asking::give_answers_back;
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
 use super::ids::RunKey;
-use super::run::{Ending, Left, Peer, Stage, unfinished};
+use super::run::{Ending, Left, Peer, Run, Stage, unfinished};
 use super::thread::Thread;
 use crate::agui::{Event, Interrupts, Outcome};
 use crate::session::TurnEnd;
@@ -112,6 +112,8 @@ impl Gateway {
             run.record.project(|live, out| live.close(out));
             run.record
                 .pieces(thread.transcript.snapshot(thread.seen.pending()));
+        } else {
+            take_back_lost_calls(thread, run, ending);
         }
         if thread.driver == Some(run_key) {
             thread.driver = None;
@@ -214,6 +216,27 @@ impl Gateway {
 }
 
 /// What a turn that waits is waiting for.
+/// Clients hold calls of an attempt that the log will never have: a page would carry them out, whole or not, for a turn
+/// that is over. The history takes them back; where that does not fit, their answers mean nothing (X7).
+fn take_back_lost_calls(thread: &mut Thread, run: &mut Run, ending: &Ending) {
+    let is_lost = |call: &&str| thread.transcript.call(call).is_none();
+    let shown = run.record.live.shown_calls();
+    let lost: Vec<String> = shown.filter(is_lost).map(ToOwned::to_owned).collect();
+    if lost.is_empty() {
+        return;
+    }
+    lost.iter().for_each(|call| thread.lost.note(call));
+    if matches!(ending, Ending::Failed(error) if error.code == Code::EventBufferOverflow) {
+        // Nothing follows what did not fit.
+        return;
+    }
+    let history = thread.transcript.snapshot(thread.seen.pending());
+    run.record.project(|live, out| live.close(out));
+    if run.record.log.fits(&[&history]) {
+        run.record.pieces(history);
+    }
+}
+
 fn left(thread: &Thread) -> Left {
     if thread.interrupts.published_len() > 0 {
         Left::People

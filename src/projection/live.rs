@@ -216,6 +216,14 @@ impl LiveStep {
                 .any(|call| call.state != CallState::Hidden);
     }
 
+    /// Wire ids of the calls that clients were shown by the attempt that began last.
+    pub fn shown_calls(&self) -> impl Iterator<Item = &str> {
+        self.calls
+            .iter()
+            .filter(|call| call.state != CallState::Hidden)
+            .map(|call| call.wire_id.as_str())
+    }
+
     /// Closes everything that is open.
     pub fn close(&mut self, out: &mut dyn Emit) {
         self.reasoning.close(out);

@@ -63,6 +63,15 @@ pub(crate) fn judge(
         {
             // History: the call has its result, whatever this client calls it.
             Ok(None)
+        } else if thread.lost.knows(call)
+            || request
+                .input
+                .messages
+                .iter()
+                .any(|message| makes(message, call))
+        {
+            // The client holds a call that no log has: its attempt failed, or the log was lost. Nothing waits for it.
+            Ok(None)
         } else {
             Err(GatewayError::new(
                 Code::UnknownToolResult,
@@ -87,6 +96,15 @@ pub(crate) fn judge(
         ));
     }
     Ok(Some(answer(call, digest, message)))
+}
+
+/// Whether a message of the client's copy makes the call.
+fn makes(message: &Message<'_>, call: &str) -> bool {
+    let Message::Assistant(assistant) = message else {
+        return false;
+    };
+    let mut made = assistant.tool_calls.iter().flatten();
+    made.any(|made| *made.id == *call)
 }
 
 fn answer(call: &str, digest: Digest, message: &ToolMessage<'_>) -> NewResult {
@@ -153,10 +171,7 @@ pub(crate) fn passed_over(
     };
     let history = &messages[..messages.iter().position(is_new)?];
     let tells = |message: &Message<'_>, call: &str| match message {
-        Message::Assistant(assistant) => {
-            let mut made = assistant.tool_calls.iter().flatten();
-            made.any(|made| *made.id == *call)
-        }
+        Message::Assistant(_) => makes(message, call),
         // Clients that keep assistant messages to themselves send a runtime's fillings all the same.
         Message::Tool(tool) => *tool.tool_call_id == *call && is_filling(tool),
         _ => false,

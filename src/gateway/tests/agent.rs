@@ -24,9 +24,9 @@ pub(super) enum Answer {
     Text(Vec<String>),
     /// Text, then calls of these Tools.
     Calls(Vec<String>),
-    /// Text, then the provider fails.
+    /// Text and the beginning of a browser call, then the provider fails.
     Fail,
-    /// Text, then another attempt of the same step.
+    /// The same, then another attempt of the same step.
     Retry,
 }
 
@@ -205,6 +205,14 @@ impl SimAgent {
         }
     }
 
+    /// The attempt breaks off within the arguments of a call.
+    fn abandon(&mut self, now: Instant, gateway: &mut Gateway) {
+        self.calls_made += 1;
+        let id = format!("lost-{}", self.calls_made);
+        gateway.handle_tool_call(now, self.thread, &id, Some("pick"), "{\"a\":");
+        gateway.handle_attempt_abandoned(now, self.thread);
+    }
+
     fn begin_turn(&mut self, now: Instant, gateway: &mut Gateway) {
         let Some(own) = self.next_turn.pop_front() else {
             self.set_running(now, gateway, false);
@@ -254,9 +262,9 @@ impl SimAgent {
                 self.commit(now, gateway, &texts.concat(), &[]);
                 self.end_turn(now, gateway, json!({"kind":"completed"}));
             }
-            Answer::Retry => gateway.handle_attempt_abandoned(now, self.thread),
+            Answer::Retry => self.abandon(now, gateway),
             Answer::Fail => {
-                gateway.handle_attempt_abandoned(now, self.thread);
+                self.abandon(now, gateway);
                 let error =
                     json!({"kind":"error","error":{"code":"SIM","message":"provider says no"}});
                 self.end_turn(now, gateway, error);

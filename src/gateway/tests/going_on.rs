@@ -243,6 +243,60 @@ fn pending(world: &World, reader: ReaderId) -> Value {
 }
 
 #[test]
+fn a_call_that_came_to_nothing_is_taken_back_and_its_answer_means_nothing() {
+    let mut world = World::new(json!({}));
+    let first = user("m1", "a");
+    let reader = world.send(&with_tool("r1", &[first.clone()])).unwrap();
+    world.settle_with(&Answer::Fail);
+    let types = world.types(reader);
+    let end = ["TOOL_CALL_END", "MESSAGES_SNAPSHOT", "RUN_ERROR"];
+    assert_eq!(types[types.len() - 3..], end);
+    let call = world.responses[&reader].calls().remove(0);
+    let answer = result("x1", &call, "red");
+    // A page that answers all the same, and a client that keeps the model's messages to itself.
+    let refused = |world: &mut World, run, messages: &[Value]| {
+        let reader = world.send(&with_tool(run, messages)).unwrap();
+        world.settle();
+        assert_eq!(world.last(reader)["type"], "RUN_FINISHED", "{run}");
+        world.types(reader).len() == 3
+    };
+    assert!(refused(&mut world, "r2", &[answer.clone()]));
+    let next = [first.clone(), answer.clone(), user("m2", "b")];
+    assert!(!refused(&mut world, "r3", &next));
+    // Another process knows nothing of it, but its client's copy does.
+    world.crash();
+    let copy = [first, making(std::slice::from_ref(&call)), answer.clone()];
+    assert!(refused(&mut world, "r4", &copy));
+    let unknown = world.send(&with_tool("r5", &[result("x1", "c9", "red")]));
+    assert_eq!(unknown.unwrap_err().code, Code::UnknownToolResult);
+}
+
+#[test]
+fn a_call_that_an_overflow_cut_off_is_no_question_either() {
+    let mut world = World::new(json!({"maxRunEvents": 8}));
+    let first = user("m1", "a");
+    let reader = world.send(&with_tool("r1", &[first])).unwrap();
+    world.open_next();
+    world.drive();
+    world.step_agent(0, Answer::Text(vec![]));
+    let thread = *world.agents.keys().next().unwrap();
+    let calls: Vec<String> = (0..8).map(|call| format!("c{call}")).collect();
+    world.gateway.handle_attempt_start(world.now, thread, 1, 1);
+    for call in &calls {
+        let gateway = &mut world.gateway;
+        gateway.handle_tool_call(world.now, thread, call, Some("pick"), "{");
+        world.drain();
+    }
+    assert_eq!(world.last(reader)["code"], "AG_UI_EVENT_BUFFER_OVERFLOW");
+    world.settle();
+    let call = world.responses[&reader].calls().remove(0);
+    let answer = result("x1", &call, "red");
+    let reader = world.send(&with_tool("r2", &[answer])).unwrap();
+    world.settle();
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+}
+
+#[test]
 fn a_peer_of_1_0_learns_which_calls_wait() {
     let (mut world, calls) = parked_by(json!({"protocolVersion":"1.0"}));
     let first = *world.responses.keys().next().unwrap();

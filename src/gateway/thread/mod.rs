@@ -1,6 +1,7 @@
 //! One thread: the exact `(tenant, user, thread)` tuple bound to one agent (spec: gateway, 架构; G5).
 
 pub(crate) mod calls;
+pub(crate) mod lost_calls;
 mod preset;
 pub(crate) mod seen;
 pub(crate) mod state;
@@ -14,6 +15,7 @@ use crate::gateway::interrupts::Interrupts;
 use crate::projection::{Deliverables, Transcript};
 use crate::tools::Catalogue;
 use calls::BrowserCalls;
+use lost_calls::LostCalls;
 use preset::Preset;
 use seen::Seen;
 use state::SharedState;
@@ -39,6 +41,7 @@ pub(crate) struct Thread {
     pub(crate) kept: bool,
     pub(crate) seen: Seen,
     pub(crate) calls: BrowserCalls,
+    pub(crate) lost: LostCalls,
     /// What the agent asks people.
     pub(crate) interrupts: Interrupts,
     /// The browser's Tools, as registered.
@@ -131,6 +134,7 @@ impl Thread {
             kept: false,
             seen: Seen::default(),
             calls: BrowserCalls::default(),
+            lost: LostCalls::default(),
             interrupts: Interrupts::default(),
             tools: Catalogue::default(),
             render_tool: None,
