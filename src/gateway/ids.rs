@@ -63,6 +63,9 @@ impl ThreadKey {
     }
 }
 
+/// Length of an interrupt's id: `interrupt-` and 32 hex digits. Clients send it back, whatever they may choose themselves.
+pub(super) const INTERRUPT_ID_BYTES: usize = 42;
+
 /// Whether `id` is of the grammar `[A-Za-z0-9][A-Za-z0-9._:-]*` and not longer than `max` bytes (G3).
 #[must_use]
 pub fn is_identity(id: &str, max: usize) -> bool {

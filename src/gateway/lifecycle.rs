@@ -33,7 +33,7 @@ impl Gateway {
     fn open_unchecked(&mut self, now: Instant, key: ThreadKey, mode: OpenMode) -> ThreadId {
         let id = ThreadId(self.take_id());
         self.by_key.insert(key.clone(), id);
-        let thread = Thread::new(key, &self.config.path);
+        let thread = Thread::new(key, &self.config.path, self.config.request.identity_bytes);
         self.threads.insert(id, thread);
         self.push_open(id, mode);
         self.opening += 1;

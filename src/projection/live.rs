@@ -191,7 +191,7 @@ impl LiveStep {
             let known = self
                 .calls
                 .iter()
-                .rposition(|live| live.call_id == call.call_id);
+                .rposition(|live| live.wire_id == call.wire_id);
             let index = known.unwrap_or_else(|| {
                 self.open_call(&call.call_id, &call.name, call.wire_id.clone(), out)
             });

@@ -6,6 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use super::cards::Cards;
 use super::change::{AssistantView, CallView, Change, SettledView, StartedView};
 use super::frontend_result::{BrowserSide, frontend_result_of};
@@ -30,6 +32,8 @@ const PIECE_BYTES: usize = 64 * 1024;
 pub struct Transcript {
     /// Prefix of the ids that this projection makes.
     prefix: String,
+    /// Longest id that clients may send back, in bytes.
+    max_id_bytes: usize,
     /// Encoded messages, comma-separated; shared with the snapshots of every run.
     pieces: Vec<Arc<str>>,
     tail: String,
@@ -37,8 +41,8 @@ pub struct Transcript {
     ids: HashSet<Box<str>>,
     /// Every call of the session, by wire id.
     calls: HashMap<String, Call>,
-    /// Wire ids of the step under way, by the provider's id.
-    step_calls: HashMap<String, String>,
+    /// Wire ids of the step under way, in its order, by the provider's id.
+    step_calls: HashMap<String, Vec<String>>,
     cards: Cards,
 }
 
@@ -48,6 +52,15 @@ struct Call {
     settled: bool,
 }
 
+/// Eight hex digits that stand for an id, the same in every process.
+fn short_digest(id: &str) -> String {
+    let digest = Sha256::digest(id);
+    format!(
+        "{:02x}{:02x}{:02x}{:02x}",
+        digest[0], digest[1], digest[2], digest[3]
+    )
+}
+
 /// Prefix of the ids that the projection of a session makes.
 pub(super) fn id_prefix(session_id: &str) -> String {
     let tail = session_id.rsplit('-').next().unwrap_or_default();
@@ -55,11 +68,12 @@ pub(super) fn id_prefix(session_id: &str) -> String {
 }
 
 impl Transcript {
-    /// An empty history of the session named `session_id`.
+    /// An empty history of the session named `session_id`, whose clients may send ids of at most `max_id_bytes` bytes.
     #[must_use]
-    pub fn new(session_id: &str) -> Self {
+    pub fn new(session_id: &str, max_id_bytes: usize) -> Self {
         Self {
             prefix: id_prefix(session_id),
+            max_id_bytes,
             pieces: Vec::new(),
             tail: String::new(),
             ids: HashSet::new(),
@@ -75,15 +89,24 @@ impl Transcript {
         format!("{}-{turn}-{step}", self.prefix)
     }
 
-    /// The wire id of a call that the step under way makes. Providers may repeat an id in another turn; on the wire
-    /// an id names one call of the thread for ever.
+    /// The wire id of a call that the step under way makes. Providers may repeat an id, give none, or one that is longer
+    /// than what clients may send back; on the wire an id names one call of the thread for ever.
     #[must_use]
     pub fn wire_call_id(&self, turn: u64, step: u64, call_id: &str) -> String {
-        if self.calls.contains_key(call_id) {
-            format!("{call_id}~{turn}.{step}")
-        } else {
-            call_id.into()
-        }
+        let is_free = |id: &String| !self.calls.contains_key(id);
+        let is_usable = |id: &String| {
+            is_free(id)
+                && !call_id.is_empty()
+                && RESULT_PREFIX.len() + id.len() <= self.max_id_bytes
+        };
+        let place = format!("~{turn}.{step}");
+        let mut own = [call_id.to_owned(), format!("{call_id}{place}")].into_iter();
+        own.find(is_usable).unwrap_or_else(|| {
+            let made = format!("c-{}{place}", short_digest(call_id));
+            let numbered = (2..).map(|ordinal: u32| format!("{made}.{ordinal}"));
+            let mut made = std::iter::once(made.clone()).chain(numbered);
+            made.find(is_free).unwrap_or_default()
+        })
     }
 
     /// The Tool's name and whether the call has its result, for a call known by its wire id.
@@ -174,7 +197,8 @@ impl Transcript {
                         settled: false,
                     },
                 );
-                self.step_calls.insert(block.id.clone(), wire_id.clone());
+                let same = self.step_calls.entry(block.id.clone()).or_default();
+                same.push(wire_id.clone());
                 CallView {
                     call_id: block.id,
                     wire_id,
@@ -253,13 +277,15 @@ impl Transcript {
         })
     }
 
-    /// The wire id of a call of the step under way.
+    /// The wire id of a call of the step under way: of several that the provider gave one id, the first without a result.
     #[must_use]
     pub fn wire_of(&self, call_id: &str) -> String {
-        self.step_calls
-            .get(call_id)
-            .cloned()
-            .unwrap_or_else(|| call_id.into())
+        let same = self.step_calls.get(call_id).map_or(&[][..], Vec::as_slice);
+        let is_open =
+            |wire_id: &&String| self.calls.get(*wire_id).is_some_and(|call| !call.settled);
+        let open = same.iter().find(is_open);
+        open.or(same.last())
+            .map_or_else(|| call_id.into(), Clone::clone)
     }
 
     fn push(&mut self, id: &str, encoded: &str) {

@@ -12,7 +12,7 @@ use crate::agui::{Content, Json, Message, Resume, RunAgentInput, ToolMessage};
 use crate::gateway::config::{Config, ToolSchemas};
 use crate::gateway::error::{Code, GatewayError};
 use crate::gateway::event_id::EventId;
-use crate::gateway::ids::is_identity;
+use crate::gateway::ids::{INTERRUPT_ID_BYTES, is_identity};
 use crate::gateway::refusal;
 use crate::tools::{Catalogue, Limits, RawTool, Strictness};
 use a2ui::Action;
@@ -246,7 +246,7 @@ impl Check<'_, '_> {
     }
 
     fn resume(&self) -> Result<(), GatewayError> {
-        let max = self.config.request.identity_bytes;
+        let max = self.config.request.identity_bytes.max(INTERRUPT_ID_BYTES);
         let entries = self.input.resume.as_deref().unwrap_or_default();
         let most = self.config.max_pending_interrupts;
         if entries.len() > most {

@@ -71,13 +71,16 @@ impl BrowserCalls {
         deadline: Instant,
     ) -> Result<Option<CallOutcome>, Unannounced> {
         let call = self.calls.get_mut(wire_id).ok_or(Unannounced)?;
+        // Some providers give two calls of a step one id: the second one must not end the first.
+        if matches!(call.state, CallState::Parked { .. } | CallState::Over) {
+            return Err(Unannounced);
+        }
         match std::mem::replace(&mut call.state, CallState::Over) {
-            CallState::Announced => {
+            CallState::Answered(outcome) => Ok(Some(outcome)),
+            CallState::Announced | CallState::Parked { .. } | CallState::Over => {
                 call.state = CallState::Parked { token, deadline };
                 Ok(None)
             }
-            CallState::Answered(outcome) => Ok(Some(outcome)),
-            CallState::Parked { .. } | CallState::Over => Err(Unannounced),
         }
     }
 
@@ -210,6 +213,20 @@ mod tests {
         assert!(calls.answer("c", Some(message("n")), text("y")).is_none());
         assert!(!calls.any_owed() && !calls.any_parked());
         assert_eq!(calls.release(Token(1)), None);
+    }
+
+    #[test]
+    fn a_second_body_of_the_same_call_does_not_end_the_first() {
+        let mut calls = BrowserCalls::default();
+        let deadline = Instant::now();
+        calls.announce("c");
+        calls.begin("c", Token(1), deadline).unwrap();
+        assert_eq!(
+            calls.begin("c", Token(2), deadline).unwrap_err(),
+            Unannounced
+        );
+        let (token, ..) = calls.answer("c", Some(message("m")), text("x")).unwrap();
+        assert_eq!(token, Token(1));
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl AgentState {
 }
 
 impl Thread {
-    pub(crate) fn new(key: ThreadKey, route_base: &str) -> Self {
+    pub(crate) fn new(key: ThreadKey, route_base: &str, max_id_bytes: usize) -> Self {
         let session_id = key.session_id();
         let thread_url = format!("{route_base}/threads/{}", key.thread_id);
         Self {
@@ -127,7 +127,7 @@ impl Thread {
             ledger: VecDeque::new(),
             driver: None,
             agent: AgentState::default(),
-            transcript: Transcript::new(&session_id),
+            transcript: Transcript::new(&session_id, max_id_bytes),
             deliverables: Deliverables::new(&session_id, thread_url),
             preset: Preset::default(),
             errands: Vec::new(),

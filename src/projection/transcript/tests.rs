@@ -1,9 +1,12 @@
 #![allow(clippy::unwrap_used)]
+use std::collections::HashSet;
+
 use super::*;
 use crate::projection::frontend_result::{
     FRONTEND_RESULT_KEY, FrontendResult, Original, ResultFields, frontend_result_meta,
 };
 use crate::session::parse_record;
+
 use serde_json::{Map, Value, json};
 
 struct Pick;
@@ -59,7 +62,7 @@ fn call_block(id: &str, name: &str) -> Value {
 
 #[test]
 fn the_history_shows_people_models_and_results_only() {
-    let mut transcript = Transcript::new("agui-0123456789abcdef");
+    let mut transcript = Transcript::new("agui-0123456789abcdef", 256);
     feed(
         &mut transcript,
         &[
@@ -88,7 +91,7 @@ fn the_history_shows_people_models_and_results_only() {
 
 #[test]
 fn a_model_message_with_nothing_to_show_is_not_in_the_history() {
-    let mut transcript = Transcript::new("s");
+    let mut transcript = Transcript::new("s", 256);
     feed(
         &mut transcript,
         &[
@@ -101,7 +104,7 @@ fn a_model_message_with_nothing_to_show_is_not_in_the_history() {
 
 #[test]
 fn a_repeated_call_id_names_another_call() {
-    let mut transcript = Transcript::new("s");
+    let mut transcript = Transcript::new("s", 256);
     for turn in [1, 2] {
         feed(
             &mut transcript,
@@ -126,6 +129,71 @@ fn a_repeated_call_id_names_another_call() {
     );
 }
 
+/// Pairs of the call and the id of each result in the history.
+fn results_of(transcript: &mut Transcript) -> Vec<(String, String)> {
+    let text = |message: &Value, key: &str| message[key].as_str().unwrap().to_owned();
+    messages(transcript, &[])
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| (text(message, "toolCallId"), text(message, "id")))
+        .collect()
+}
+
+#[test]
+fn calls_of_one_step_that_share_an_id_are_told_apart() {
+    let mut transcript = Transcript::new("s", 256);
+    let twins = json!([
+        call_block("c", "read"),
+        call_block("c", "read"),
+        call_block("c", "read")
+    ]);
+    feed(
+        &mut transcript,
+        &[
+            assistant(1, twins),
+            call(1, "c", "read"),
+            result(1, "c", "first", Value::Null),
+            result(1, "c", "second", Value::Null),
+            result(1, "c", "third", Value::Null),
+        ],
+    );
+    let made = messages(&mut transcript, &[]).remove(0);
+    let ids: Vec<_> = results_of(&mut transcript);
+    let calls: Vec<_> = ids.iter().map(|(call, _)| call.clone()).collect();
+    let shown = made["toolCalls"].as_array().unwrap().iter();
+    let shown: Vec<_> = shown
+        .map(|call| call["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(calls, shown);
+    assert_eq!(calls[..2], ["c", "c~1.1"]);
+    assert!(ids.iter().all(|(call, id)| *id == format!("result-{call}")));
+    assert_eq!(ids.iter().collect::<HashSet<_>>().len(), 3);
+}
+
+#[test]
+fn what_clients_send_back_is_never_longer_than_they_may_send() {
+    let long = "x".repeat(250);
+    for id in [&long, "", "call_abcdefghijklmnopqrstuvwx"] {
+        let mut transcript = Transcript::new("s", 32);
+        for turn in [1, 2] {
+            feed(
+                &mut transcript,
+                &[
+                    assistant(turn, json!([call_block(id, "read")])),
+                    call(turn, id, "read"),
+                    result(turn, id, "done", Value::Null),
+                ],
+            );
+        }
+        let results = results_of(&mut transcript);
+        assert_eq!(results.len(), 2);
+        assert_ne!(results[0].0, results[1].0);
+        for (call, id) in results {
+            assert!(!call.is_empty() && id.len() <= 32, "{id}");
+        }
+    }
+}
+
 #[test]
 fn a_browser_s_result_keeps_its_identity() {
     for metadata in [
@@ -147,7 +215,7 @@ fn a_browser_s_result_keeps_its_identity() {
             })),
         };
         let meta = Value::Object(frontend_result_meta(&own));
-        let mut transcript = Transcript::new("s");
+        let mut transcript = Transcript::new("s", 256);
         feed(
             &mut transcript,
             &[
@@ -183,7 +251,7 @@ fn a_client_cannot_forge_the_private_key() {
 
 #[test]
 fn pending_messages_follow_the_log() {
-    let mut transcript = Transcript::new("s");
+    let mut transcript = Transcript::new("s", 256);
     let pending = encode_user("p", &["one".into(), "two".into()]);
     let part = |text: &str| json!({"type":"text","text":text});
     let expected = json!({"id":"p","role":"user","content":[part("one"),part("two")]});
@@ -197,7 +265,7 @@ fn pending_messages_follow_the_log() {
 
 #[test]
 fn snapshots_share_few_pieces() {
-    let mut transcript = Transcript::new("s");
+    let mut transcript = Transcript::new("s", 256);
     for n in 0..2000 {
         feed(
             &mut transcript,
