@@ -142,9 +142,7 @@ impl Gateway {
         });
         match driver {
             Some(run) => self.fail_and_cancel(now, run, &collision),
-            None if in_turn => self
-                .effects
-                .push_back(super::Effect::Cancel { thread: thread_id }),
+            None if in_turn => self.cancel(thread_id),
             None => {}
         }
     }

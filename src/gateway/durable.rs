@@ -96,7 +96,7 @@ impl Gateway {
             && thread.agent.is_idle()
             && thread.seen.release_all()
         {
-            self.effects.push_back(Effect::Cancel { thread: thread_id });
+            self.cancel(thread_id);
         }
     }
 }

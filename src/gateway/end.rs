@@ -6,7 +6,7 @@ use super::Gateway;
 use super::asking::give_answers_back;
 use super::effect::Effect;
 use super::error::{Code, GatewayError};
-use super::ids::RunKey;
+use super::ids::{RunKey, ThreadId};
 use super::run::{Ending, Left, Peer, Run, Stage, unfinished};
 use super::thread::Thread;
 use crate::agui::{Event, Interrupts, Outcome};
@@ -72,10 +72,17 @@ impl Gateway {
                 .get(&run.thread)
                 .is_some_and(|thread| thread.driver == Some(run_key))
         {
-            self.effects
-                .push_back(Effect::Cancel { thread: run.thread });
+            self.cancel(run.thread);
         }
         self.fail(now, run_key, error);
+    }
+
+    /// Has the Host cancel what the agent does and what waits in its inbox. New runs wait until a turn has settled.
+    pub(super) fn cancel(&mut self, thread_id: ThreadId) {
+        if let Some(thread) = self.threads.get_mut(&thread_id) {
+            thread.agent.cancelled = thread.agent.turn.is_some();
+        }
+        self.effects.push_back(Effect::Cancel { thread: thread_id });
     }
 
     /// Ends a run that drives its thread, or is about to.
@@ -125,7 +132,7 @@ impl Gateway {
         if overflowed || matches!(ending, Ending::Waiting) && !self.fits_interrupts(run_key) {
             if matches!(ending, Ending::Waiting) {
                 // The turn would wait for what no client can be told of.
-                self.effects.push_back(Effect::Cancel { thread: thread_id });
+                self.cancel(thread_id);
             }
             self.terminate(now, run_key, &overflow());
         } else {

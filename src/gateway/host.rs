@@ -240,8 +240,7 @@ impl Gateway {
         {
             // A turn that failed may leave messages queued; the client may send them again under the same ids.
             if thread.seen.release_all() {
-                self.effects
-                    .push_back(super::Effect::Cancel { thread: thread_id });
+                self.cancel(thread_id);
             }
         }
         self.pump(now, thread_id);

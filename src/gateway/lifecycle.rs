@@ -102,7 +102,7 @@ impl Gateway {
             return;
         }
         // What a crash left in the agent's inbox was never answered for; its clients may send it again.
-        self.effects.push_back(Effect::Cancel { thread: thread_id });
+        self.cancel(thread_id);
         self.begin_errands(now, thread_id);
         self.pump(now, thread_id);
         self.close_if_unused(now, thread_id);

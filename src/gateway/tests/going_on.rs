@@ -297,6 +297,27 @@ fn a_call_that_an_overflow_cut_off_is_no_question_either() {
 }
 
 #[test]
+fn what_waits_behind_a_run_that_cannot_tell_what_it_waits_for_is_admitted_when_that_turn_is_over() {
+    let mut world = World::new(json!({"maxRunEvents": 12}));
+    let first = world.send(&with_tool("r1", &[user("m1", "a")])).unwrap();
+    world.open_next();
+    world.drive();
+    let second = world.send(&with_tool("r2", &[user("m2", "b")])).unwrap();
+    while !world
+        .agents
+        .values()
+        .any(super::agent::SimAgent::is_calling)
+    {
+        world.step_agent(0, Answer::Calls(vec!["pick".into(), "pick".into()]));
+    }
+    world.settle();
+    let types = world.types(first);
+    assert_eq!(types[types.len() - 2..], ["TOOL_CALL_END", "RUN_ERROR"]);
+    assert_eq!(world.last(first)["code"], "AG_UI_EVENT_BUFFER_OVERFLOW");
+    assert_eq!(world.last(second)["type"], "RUN_FINISHED");
+}
+
+#[test]
 fn a_peer_of_1_0_learns_which_calls_wait() {
     let (mut world, calls) = parked_by(json!({"protocolVersion":"1.0"}));
     let first = *world.responses.keys().next().unwrap();

@@ -82,6 +82,8 @@ pub(crate) struct AgentState {
     pub(crate) busy: bool,
     /// The turn that is open.
     pub(crate) turn: Option<u64>,
+    /// That turn is being cancelled: it waits for nobody any more.
+    pub(crate) cancelled: bool,
     /// The step of the model attempt that began last.
     pub(crate) step: u64,
     /// A model attempt is streaming.
@@ -111,6 +113,7 @@ impl AgentState {
 
     pub(crate) fn end_turn(&mut self) {
         self.turn = None;
+        self.cancelled = false;
         self.streaming = false;
         self.bodies.clear();
     }
@@ -150,6 +153,7 @@ impl Thread {
     /// Whether the turn waits for the browser or for people, and for nothing else.
     pub(crate) fn is_parked(&self) -> bool {
         self.agent.turn.is_some()
+            && !self.agent.cancelled
             && !self.agent.streaming
             && self.busy_bodies(Body::Running) <= self.interrupts.anonymous()
             && (self.calls.any_parked() || self.interrupts.any_open())
