@@ -73,9 +73,11 @@ impl Gateway {
         self.readers.insert(id, reader);
         if let Some(run) = self.runs.get_mut(&run_key) {
             run.readers.push(id);
+            let thread_id = run.thread;
             if !matches!(run.stage, Stage::Queued(_) | Stage::Preparing { .. }) {
                 self.mark_ready(id);
             }
+            self.touch(now, thread_id);
         }
         id
     }

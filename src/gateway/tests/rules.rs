@@ -372,6 +372,26 @@ fn an_overdue_call_fails_and_the_turn_goes_on() {
 }
 
 #[test]
+fn a_thread_that_somebody_reads_is_not_idle() {
+    let mut world = world();
+    world.send(&ask("t", "r0", &[("m", "hi")])).unwrap();
+    world.settle();
+    for round in 1..5 {
+        world.advance(Duration::from_secs(1000));
+        if round % 2 == 0 {
+            world.send(&ask("t", &format!("r{round}"), &[])).unwrap();
+        } else {
+            world.reconnect("t", "r0", None).unwrap();
+        }
+        world.settle();
+        assert_eq!(world.gateway.thread_count(), 1, "round {round}");
+    }
+    world.advance(Duration::from_secs(1801));
+    world.settle();
+    assert_eq!(world.gateway.thread_count(), 0);
+}
+
+#[test]
 fn an_idle_thread_is_let_go_and_comes_back_from_its_log() {
     let mut world = World::new(json!({"maxThreads":1}));
     world.send(&ask("t", "r1", &[("m1", "a")])).unwrap();
