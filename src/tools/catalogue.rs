@@ -217,6 +217,16 @@ impl Catalogue {
         rest
     }
 
+    /// The set with these Tools as they are here, whatever it says of their names itself.
+    #[must_use]
+    pub fn with(&self, kept: Vec<Arc<Tool>>) -> Self {
+        let is_kept = |tool: &Arc<Tool>| kept.iter().any(|kept| kept.name == tool.name);
+        let mut all = self.clone();
+        all.tools.retain(|tool| !is_kept(tool));
+        all.tools.extend(kept);
+        all
+    }
+
     /// The Tools, in the order of the request.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Tool> {
         self.tools.iter().map(AsRef::as_ref)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::agent::{ASK, Answer, ESCALATE, GUARDED};
-use super::world::{World, ask, pick, resolve, resume};
+use super::world::{World, ask, pick, resolve, result, resume};
 use crate::gateway::Code;
 
 /// A thread whose turn makes these calls, and what its clients are told of them.
@@ -275,6 +275,29 @@ fn an_answer_repeated_word_for_word_is_no_second_answer() {
         Code::InterruptUnavailable
     );
     assert_eq!(world.log().matches("\"text\":\"x\"").count(), 1);
+}
+
+#[test]
+fn an_answer_outlives_its_tool_until_the_call_has_it() {
+    let (mut world, told) = asked(json!({}), &["pick", GUARDED, "pick"]);
+    let mut body = resume("t", "r2", vec![resolve(&told[0], true)]);
+    body["messages"] = json!([
+        result("x1", "call-1-1", "one"),
+        result("x3", "call-1-3", "three")
+    ]);
+    body["tools"] = json!([]);
+    let reader = world.send(&body).unwrap();
+    world.settle();
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+    let events = world.events(reader);
+    let history = events[events.len() - 2]["messages"].clone();
+    let said = |at: usize| (history[at]["id"].clone(), history[at]["content"].clone());
+    assert_eq!(said(2), ("x1".into(), "one".into()));
+    assert_eq!(said(4), ("x3".into(), "three".into()));
+    // The next run takes the Tool away.
+    world.send(&ask("t", "r3", &[("m3", "c")])).unwrap();
+    world.settle();
+    assert!(world.agents.values().all(|agent| agent.tools.is_empty()));
 }
 
 #[test]

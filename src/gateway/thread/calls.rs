@@ -100,6 +100,15 @@ impl BrowserCalls {
         owed.map(|(wire_id, _)| wire_id.as_str())
     }
 
+    /// Wire ids of the calls whose bodies have not begun.
+    pub(crate) fn without_body(&self) -> impl Iterator<Item = &str> {
+        let waits = |call: &BrowserCall| {
+            matches!(call.state, CallState::Announced | CallState::Answered(_))
+        };
+        let waiting = self.calls.iter().filter(move |(_, call)| waits(call));
+        waiting.map(|(wire_id, _)| wire_id.as_str())
+    }
+
     /// Whether a body waits for the browser.
     pub(crate) fn any_parked(&self) -> bool {
         self.calls
