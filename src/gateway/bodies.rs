@@ -8,9 +8,9 @@ use super::effect::{CallDecision, CallOutcome};
 use super::ids::{ThreadId, Token};
 use super::plan::state_tool_collision;
 use super::run::Stage;
-use super::thread::calls::Unannounced;
+use super::thread::calls::{Parked, Unannounced};
 use super::thread::{Body, live};
-use super::timer::Timer;
+use super::timer::{Timer, Timers};
 use crate::tools::STATE_TOOL;
 
 impl Gateway {
@@ -57,11 +57,16 @@ impl Gateway {
             return reject(format!("invalid arguments: {}", violations.join("; ")));
         }
         let wire_id = thread.transcript.wire_of(call.call_id);
-        let deadline = now + self.config.frontend_tool_timeout;
-        match thread.calls.begin(&wire_id, token, deadline) {
+        let parked = Parked {
+            token,
+            deadline: None,
+        };
+        match thread.calls.begin(&wire_id, parked) {
             Ok(Some(outcome)) => CallDecision::Settle(outcome),
             Ok(None) => {
-                self.timers.set(deadline, Timer::Call(thread_id, token));
+                if thread.driver.is_none() {
+                    self.start_clocks(now, thread_id);
+                }
                 self.check_park(now, thread_id);
                 CallDecision::Park
             }
@@ -74,10 +79,21 @@ impl Gateway {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
-        if let Some(deadline) = thread.calls.release(token) {
-            self.timers.clear(deadline, Timer::Call(thread_id, token));
+        if let Some(parked) = thread.calls.release(token) {
+            stop_clock(&mut self.timers, thread_id, parked);
         }
         self.check_park(now, thread_id);
+    }
+
+    /// Nobody but the browser is waited for: it has its time from now on.
+    pub(super) fn start_clocks(&mut self, now: Instant, thread_id: ThreadId) {
+        let deadline = now + self.config.frontend_tool_timeout;
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        for token in thread.calls.start_clocks(deadline) {
+            self.timers.set(deadline, Timer::Call(thread_id, token));
+        }
     }
 
     pub(super) fn call_overdue(&mut self, now: Instant, thread_id: ThreadId, token: Token) {
@@ -166,6 +182,13 @@ pub struct CallHead<'a> {
     pub name: &'a str,
     /// Arguments: JSON text.
     pub arguments: &'a str,
+}
+
+/// A body waits for the browser no longer.
+pub(super) fn stop_clock(timers: &mut Timers, thread: ThreadId, parked: Parked) {
+    if let Some(deadline) = parked.deadline {
+        timers.clear(deadline, Timer::Call(thread, parked.token));
+    }
 }
 
 fn reject(message: impl Into<String>) -> CallDecision {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Gateway;
+use super::bodies::stop_clock;
 use super::effect::{Effect, ToolEffect};
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
@@ -185,8 +186,9 @@ impl Gateway {
             let settled = thread
                 .calls
                 .answer(&answer.call, answer.own, answer.outcome);
-            if let Some((token, deadline, outcome)) = settled {
-                self.timers.clear(deadline, Timer::Call(thread_id, token));
+            if let Some((parked, outcome)) = settled {
+                stop_clock(&mut self.timers, thread_id, parked);
+                let token = parked.token;
                 self.effects.push_back(Effect::Settle { token, outcome });
             }
         }

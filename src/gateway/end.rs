@@ -122,7 +122,8 @@ impl Gateway {
         } else {
             take_back_lost_calls(thread, run, ending);
         }
-        if thread.driver == Some(run_key) {
+        let drove = thread.driver == Some(run_key);
+        if drove {
             thread.driver = None;
         }
         if matches!(ending, Ending::Waiting) {
@@ -137,6 +138,10 @@ impl Gateway {
             self.terminate(now, run_key, &overflow());
         } else {
             self.terminate(now, run_key, ending);
+        }
+        if drove {
+            // Its client has what it is to answer.
+            self.start_clocks(now, thread_id);
         }
         self.touch(now, thread_id);
         self.pump(now, thread_id);

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::Gateway;
+use super::bodies::stop_clock;
 use super::effect::{Effect, OpenMode};
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId, ThreadKey};
@@ -219,9 +220,9 @@ impl Gateway {
                     .is_some_and(|run| matches!(run.stage, Stage::Ending { .. }))
             })
             .collect();
-        for (token, deadline) in thread.calls.drain() {
+        for parked in thread.calls.drain() {
             // Bodies settle by the Host's own abort.
-            self.timers.clear(deadline, Timer::Call(thread_id, token));
+            stop_clock(&mut self.timers, thread_id, parked);
         }
         if let Some(at) = thread.park_at.take() {
             self.timers.clear(at, Timer::Park(thread_id));

@@ -355,6 +355,32 @@ fn bad_continuations_consume_nothing() {
 }
 
 #[test]
+fn a_call_is_not_overdue_while_nobody_can_answer_it() {
+    let mut world = world();
+    let reader = world.send(&with_tool("r1", &[user("m1", "a")])).unwrap();
+    world.open_next();
+    world.drive();
+    while !world
+        .agents
+        .values()
+        .any(super::agent::SimAgent::is_calling)
+    {
+        world.step_agent(0, Answer::Calls(vec!["slow".into(), "pick".into()]));
+    }
+    world.advance(Duration::from_secs(1000));
+    assert!(!world.responses[&reader].ended, "a Tool of the Host's runs");
+    world.settle();
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+    // From here on the browser has its time, all of it.
+    world.advance(Duration::from_secs(299));
+    let answer = result("x1", &world.responses[&reader].calls()[1], "red");
+    let reader = world.send(&with_tool("r2", &[answer])).unwrap();
+    world.settle();
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+    assert!(world.log().contains("red"));
+}
+
+#[test]
 fn an_overdue_call_fails_and_the_turn_goes_on() {
     let (mut world, calls) = parked();
     world.advance(Duration::from_secs(300));

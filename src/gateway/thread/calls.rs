@@ -27,7 +27,7 @@ struct BrowserCall {
 impl BrowserCall {
     /// Whether an answer is still wanted.
     fn is_owed(&self) -> bool {
-        matches!(self.state, CallState::Announced | CallState::Parked { .. })
+        matches!(self.state, CallState::Announced | CallState::Parked(_))
     }
 }
 
@@ -38,9 +38,17 @@ enum CallState {
     /// Answered before the body began.
     Answered(CallOutcome),
     /// The body waits for the browser.
-    Parked { token: Token, deadline: Instant },
+    Parked(Parked),
     /// The body is over.
     Over,
+}
+
+/// A body that waits for the browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parked {
+    pub(crate) token: Token,
+    /// When it has waited long enough. Unset while the run that shows the call is still open: nobody can answer yet.
+    pub(crate) deadline: Option<Instant>,
 }
 
 impl BrowserCalls {
@@ -67,18 +75,17 @@ impl BrowserCalls {
     pub(crate) fn begin(
         &mut self,
         wire_id: &str,
-        token: Token,
-        deadline: Instant,
+        parked: Parked,
     ) -> Result<Option<CallOutcome>, Unannounced> {
         let call = self.calls.get_mut(wire_id).ok_or(Unannounced)?;
         // Some providers give two calls of a step one id: the second one must not end the first.
-        if matches!(call.state, CallState::Parked { .. } | CallState::Over) {
+        if matches!(call.state, CallState::Parked(_) | CallState::Over) {
             return Err(Unannounced);
         }
         match std::mem::replace(&mut call.state, CallState::Over) {
             CallState::Answered(outcome) => Ok(Some(outcome)),
-            CallState::Announced | CallState::Parked { .. } | CallState::Over => {
-                call.state = CallState::Parked { token, deadline };
+            CallState::Announced | CallState::Parked(_) | CallState::Over => {
+                call.state = CallState::Parked(parked);
                 Ok(None)
             }
         }
@@ -113,7 +120,21 @@ impl BrowserCalls {
     pub(crate) fn any_parked(&self) -> bool {
         self.calls
             .values()
-            .any(|call| matches!(call.state, CallState::Parked { .. }))
+            .any(|call| matches!(call.state, CallState::Parked(_)))
+    }
+
+    /// The browser can answer from now on: starts the clock of every body that waits and has none. Returns their tokens.
+    pub(crate) fn start_clocks(&mut self, deadline: Instant) -> Vec<Token> {
+        let mut started = Vec::new();
+        for call in self.calls.values_mut() {
+            if let CallState::Parked(parked) = &mut call.state
+                && parked.deadline.is_none()
+            {
+                parked.deadline = Some(deadline);
+                started.push(parked.token);
+            }
+        }
+        started
     }
 
     /// Whether the browser was asked to make this call.
@@ -126,20 +147,20 @@ impl BrowserCalls {
         self.calls.get(wire_id)?.answer.as_ref()
     }
 
-    /// Takes the browser's answer. Returns the body to settle and its deadline, where one waits.
+    /// Takes the browser's answer. Returns the body to settle, where one waits.
     pub(crate) fn answer(
         &mut self,
         wire_id: &str,
         message: Option<FrontendResult>,
         outcome: CallOutcome,
-    ) -> Option<(Token, Instant, CallOutcome)> {
+    ) -> Option<(Parked, CallOutcome)> {
         let call = self.calls.get_mut(wire_id)?;
         if matches!(call.state, CallState::Over | CallState::Answered(_)) {
             return None;
         }
         call.answer = message;
         match std::mem::replace(&mut call.state, CallState::Over) {
-            CallState::Parked { token, deadline } => Some((token, deadline, outcome)),
+            CallState::Parked(parked) => Some((parked, outcome)),
             CallState::Announced => {
                 call.state = CallState::Answered(outcome);
                 None
@@ -148,32 +169,32 @@ impl BrowserCalls {
         }
     }
 
-    /// A body ended without the browser: its time ran out, or the Host aborted it. Returns its deadline.
-    pub(crate) fn release(&mut self, token: Token) -> Option<Instant> {
+    /// A body ended without the browser: its time ran out, or the Host aborted it. Returns it, where it waited.
+    pub(crate) fn release(&mut self, token: Token) -> Option<Parked> {
         let call = self.calls.values_mut().find(
-            |call| matches!(call.state, CallState::Parked { token: parked, .. } if parked == token),
+            |call| matches!(call.state, CallState::Parked(parked) if parked.token == token),
         )?;
         match std::mem::replace(&mut call.state, CallState::Over) {
-            CallState::Parked { deadline, .. } => Some(deadline),
+            CallState::Parked(parked) => Some(parked),
             CallState::Announced | CallState::Answered(_) | CallState::Over => None,
         }
     }
 
-    /// The Host has the result of a call. Returns the body and its deadline, where one still waited for the browser.
-    pub(crate) fn settled(&mut self, wire_id: &str) -> Option<(Token, Instant)> {
+    /// The Host has the result of a call. Returns its body, where that still waited for the browser.
+    pub(crate) fn settled(&mut self, wire_id: &str) -> Option<Parked> {
         let call = self.calls.get_mut(wire_id)?;
         match std::mem::replace(&mut call.state, CallState::Over) {
-            CallState::Parked { token, deadline } => Some((token, deadline)),
+            CallState::Parked(parked) => Some(parked),
             CallState::Announced | CallState::Answered(_) | CallState::Over => None,
         }
     }
 
     /// Ends the turn: takes every body that still waits.
-    pub(crate) fn drain(&mut self) -> Vec<(Token, Instant)> {
+    pub(crate) fn drain(&mut self) -> Vec<Parked> {
         self.calls
             .drain(..)
             .filter_map(|(_, call)| match call.state {
-                CallState::Parked { token, deadline } => Some((token, deadline)),
+                CallState::Parked(parked) => Some(parked),
                 CallState::Announced | CallState::Answered(_) | CallState::Over => None,
             })
             .collect()
@@ -187,6 +208,8 @@ pub(crate) struct Unannounced;
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::time::Duration;
+
     use super::*;
 
     fn message(id: &str) -> FrontendResult {
@@ -196,6 +219,13 @@ mod tests {
             subagent_run_id: None,
             metadata: None,
             original: None,
+        }
+    }
+
+    fn body(token: u32) -> Parked {
+        Parked {
+            token: Token(token),
+            deadline: None,
         }
     }
 
@@ -209,14 +239,10 @@ mod tests {
     #[test]
     fn a_parked_call_settles_once() {
         let mut calls = BrowserCalls::default();
-        let deadline = Instant::now();
-        assert_eq!(
-            calls.begin("c", Token(1), deadline).unwrap_err(),
-            Unannounced
-        );
+        assert_eq!(calls.begin("c", body(1)).unwrap_err(), Unannounced);
         calls.announce("c");
         assert!(calls.any_owed() && !calls.any_parked());
-        assert!(calls.begin("c", Token(1), deadline).unwrap().is_none());
+        assert!(calls.begin("c", body(1)).unwrap().is_none());
         assert!(calls.any_parked());
         assert!(calls.answer("c", Some(message("m")), text("x")).is_some());
         assert!(calls.answer("c", Some(message("n")), text("y")).is_none());
@@ -227,15 +253,27 @@ mod tests {
     #[test]
     fn a_second_body_of_the_same_call_does_not_end_the_first() {
         let mut calls = BrowserCalls::default();
-        let deadline = Instant::now();
         calls.announce("c");
-        calls.begin("c", Token(1), deadline).unwrap();
-        assert_eq!(
-            calls.begin("c", Token(2), deadline).unwrap_err(),
-            Unannounced
-        );
-        let (token, ..) = calls.answer("c", Some(message("m")), text("x")).unwrap();
-        assert_eq!(token, Token(1));
+        calls.begin("c", body(1)).unwrap();
+        assert_eq!(calls.begin("c", body(2)).unwrap_err(), Unannounced);
+        let answered = calls.answer("c", Some(message("m")), text("x"));
+        assert_eq!(answered.unwrap().0, body(1));
+    }
+
+    #[test]
+    fn a_clock_starts_once_and_only_of_what_waits() {
+        let mut calls = BrowserCalls::default();
+        calls.announce("a");
+        calls.announce("b");
+        calls.begin("a", body(1)).unwrap();
+        let first = Instant::now();
+        assert_eq!(calls.start_clocks(first), [Token(1)]);
+        assert_eq!(calls.start_clocks(first), []);
+        calls.begin("b", body(2)).unwrap();
+        let later = first + Duration::from_secs(1);
+        assert_eq!(calls.start_clocks(later), [Token(2)]);
+        assert_eq!(calls.release(Token(1)).unwrap().deadline, Some(first));
+        assert_eq!(calls.release(Token(2)).unwrap().deadline, Some(later));
     }
 
     #[test]
@@ -244,7 +282,7 @@ mod tests {
         calls.announce("c");
         assert!(calls.answer("c", Some(message("m")), text("x")).is_none());
         assert!(!calls.is_owed("c"));
-        let outcome = calls.begin("c", Token(1), Instant::now()).unwrap();
+        let outcome = calls.begin("c", body(1)).unwrap();
         assert!(matches!(outcome, Some(CallOutcome::Resolved { text, .. }) if text == "x"));
         assert_eq!(calls.answer_of("c").unwrap().id, "m");
     }
@@ -257,7 +295,7 @@ mod tests {
         calls.announce_answered("r", text("x"));
         assert_eq!(calls.owed().collect::<Vec<_>>(), ["b", "a"]);
         assert!(calls.answer("r", Some(message("m")), text("y")).is_none());
-        let outcome = calls.begin("r", Token(1), Instant::now()).unwrap();
+        let outcome = calls.begin("r", body(1)).unwrap();
         assert!(matches!(outcome, Some(CallOutcome::Resolved { text, .. }) if text == "x"));
         assert!(calls.answer_of("r").is_none() && !calls.any_parked());
     }
@@ -265,12 +303,11 @@ mod tests {
     #[test]
     fn a_result_of_the_host_s_own_gives_the_deadline_back() {
         let mut calls = BrowserCalls::default();
-        let deadline = Instant::now();
         calls.announce("c");
         assert_eq!(calls.settled("c"), None);
         calls.announce("d");
-        calls.begin("d", Token(1), deadline).unwrap();
-        assert_eq!(calls.settled("d"), Some((Token(1), deadline)));
+        calls.begin("d", body(1)).unwrap();
+        assert_eq!(calls.settled("d"), Some(body(1)));
         assert_eq!(calls.settled("d"), None);
         assert!(!calls.any_owed() && !calls.any_parked());
     }
@@ -280,7 +317,7 @@ mod tests {
         let mut calls = BrowserCalls::default();
         calls.announce("a");
         calls.announce("b");
-        calls.begin("b", Token(7), Instant::now()).unwrap();
+        calls.begin("b", body(7)).unwrap();
         assert_eq!(calls.drain().len(), 1);
         assert!(!calls.any_owed());
     }
