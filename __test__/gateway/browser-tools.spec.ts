@@ -193,6 +193,19 @@ test('a Tool that the Host registers later takes the name back: the turn is canc
   assert.ok(body(await gateway.run({ messages: [user('u-3', 'c')], tools: TOOLS })).includes('text Back.'))
 })
 
+test('a name that others registered for this agent alone is taken, too', async (t) => {
+  const gateway = await bootGateway(t)
+  gateway.adapter.queue(say('Hello.'), say('Again.'))
+  await gateway.run({ messages: [user('u-1', 'go')] })
+  const unregister = gateway.agent().ctx.tools.register(hostTool('pick'))
+  await new Promise(setImmediate)
+  const request = input({ messages: [user('u-2', 'on')], tools: TOOLS })
+  assert.equal((await gateway.refuse(request)).code, 'FRONTEND_TOOL_NAME_COLLISION')
+  unregister()
+  await new Promise(setImmediate)
+  assert.ok(body(await gateway.run({ messages: [user('u-2', 'on')], tools: TOOLS })).includes('text Again.'))
+})
+
 test('the same collision under an active run ends it with its code', async (t) => {
   const gateway = await bootGateway(t)
   gateway.adapter.queue('hang')

@@ -31,6 +31,8 @@ const REFUSED: readonly (readonly [field: string, value: unknown, words: RegExp]
   ['sharedSecret', undefined, /missing required value/u],
   ['provider', undefined, /missing required value/u],
   ['model', undefined, /missing required value/u],
+  ['provider', '', /must not be empty/u],
+  ['model', ' ', /must not be empty/u],
   ['workspaceRoot', 'workspaces', /must be an absolute path/u],
   ['toolSchemas', 'lenient', /./u],
   ['allowNonLoopback', 'yes', /boolean/u],

@@ -89,13 +89,14 @@ test('a client that says which version it speaks gets declared fields only', asy
   assert.deepEqual(events.at(-1), { type: 'RUN_ERROR', message: 'provider failed', code: 'SCRIPT_FAILED' })
 })
 
-test('a provider that fails inside a call closes it', async (t) => {
+test('a provider that fails inside a call closes it and takes it back', async (t) => {
   const gateway = await bootGateway(t)
   const [start, first] = callTools([{ id: 'c-1', name: 'pick', args: { label: 'x' } }])
   assert.ok(start !== undefined && first !== undefined)
   gateway.adapter.queue([start, first, { type: 'finish', reason: { kind: 'error', failure: { message: 'gone', code: 'LOST' } } }])
   const events = await gateway.run({ messages: [user('u-1', 'hi')], tools: [browserTool('pick')] })
-  assert.deepEqual(body(events), ['call c-1 pick', 'args c-1 {"label', 'end c-1', 'error LOST'])
+  assert.deepEqual(body(events), ['call c-1 pick', 'args c-1 {"label', 'end c-1', 'MESSAGES_SNAPSHOT', 'error LOST'])
+  assert.deepEqual(transcript(history(events)), ['user hi'])
 })
 
 test('a provider that throws is reported by its code, an unknown one without internals', async (t) => {

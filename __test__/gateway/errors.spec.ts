@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import {
   bootGateway, browserTool, errorOf, history, hostTool, input, makeHome, registerTools, said, say, SECRET, toolsSeen, transcript, user,
 } from '../support/gateway.ts'
+import { OWN_PATH, ownServer } from '../support/own-server.ts'
 import type { InputFields, PostOptions, TestGateway } from '../support/gateway.ts'
 
 interface Case {
@@ -290,4 +291,15 @@ test('a secret and identities of every allowed character', async (t) => {
   const authorization = Buffer.from('Bearer zwölf Zeichen ✓✓').toString('latin1')
   const sent = headers({ authorization, 'x-dsh-tenant-id': 'A1._:-z', 'x-dsh-user-id': '0' })
   assert.equal((await gateway.post(input({ threadId: 'T.1_:-', runId: 'r'.repeat(256) }), sent).end()).length, 3)
+})
+
+test('a handler of the application\'s own answers what is none of its resources', async (t) => {
+  const gateway = await bootGateway(t)
+  const send = await ownServer(t, gateway)
+  for (const target of ['//', '/x', '/', '/gg', '/gg/threads/t/files', '/threads/t/files', '/g/../threads/t/files', 'http://x/h', '/g//']) {
+    assert.equal(await send(`POST ${target}`, { 'content-type': 'application/json', 'content-length': '0' }), '404 NOT_FOUND', target)
+  }
+  for (const target of [OWN_PATH, `${OWN_PATH}/`, `http://x${OWN_PATH}`, `/a/..${OWN_PATH}`]) {
+    assert.equal(await send(`POST ${target}`, { 'content-type': 'application/json', 'content-length': '0' }), '400 INVALID_AGUI_INPUT', target)
+  }
 })

@@ -2,22 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { Server } from 'node:http'
-import { connect } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContext } from 'node:test'
-import { createHandler, GatewayDriver } from 'dsh-ag-ui'
-import { createDshHost } from 'dsh-ag-ui/host'
 import { watchUploads } from '../support/file-uploads.ts'
 import type { WatchedUploads } from '../support/file-uploads.ts'
-import { bootGateway, Gate, input, makeHome, mountPlugin, nextEvent, original, SECRET, user } from '../support/gateway.ts'
+import { bootGateway, Gate, input, makeHome, nextEvent, original, user } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import type { NewerAttachments } from '../support/newer/attachments.ts'
+import { OWN_PATH, ownServer } from '../support/own-server.ts'
 import { png } from '../support/png.ts'
 import { get, partOf, transfer, upload, uploadHeaders } from '../support/transfers.ts'
 import type { Transfer, TransferOptions } from '../support/transfers.ts'
@@ -118,38 +112,14 @@ test('every rule of an upload\'s head has its code', async (t) => {
 
 test('lengths that Node\'s own parser would not let through', async (t) => {
   const gateway = await bootGateway(t)
-  const route = { path: '/g', tenantHeader: 'x-dsh-tenant-id', userHeader: 'x-dsh-user-id' }
-  const servers: Server[] = []
-  await mountPlugin(gateway.host.ctx, ['agents', 'sessions', 'tools'], (ctx) => {
-    const driver = new GatewayDriver(JSON.stringify({ ...route, sharedSecret: SECRET }), createDshHost(ctx), {
-      workspace: id => join(gateway.host.home, id), preset: () => undefined,
-    }, console)
-    const handler = createHandler(driver, route)
-    // A server in front that lets a body have both framings, and a length that is none.
-    servers.push(createServer({ insecureHTTPParser: true }, (req, res) => {
-      if (req.headers['x-length'] !== undefined) req.headers['content-length'] = String(req.headers['x-length'])
-      void handler(req, res)
-    }))
-    ctx.effect(() => () => driver.shutdown())
+  // A server in front that lets a body have both framings, and a length that is none.
+  const raw = await ownServer(t, gateway, {
+    insecureHTTPParser: true,
+    change: (req) => { if (req.headers['x-length'] !== undefined) req.headers['content-length'] = String(req.headers['x-length']) },
   })
-  const [server] = servers
-  assert.ok(server !== undefined)
-  t.after(() => { server.close() })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const send = async (headers: Record<string, string>, body: string): Promise<string> => {
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-    const all = {
-      'host': 'x', 'authorization': `Bearer ${SECRET}`, 'x-dsh-tenant-id': 't', 'x-dsh-user-id': 'u', 'x-file-name': 'x',
-      'content-type': 'image/png', 'transfer-encoding': 'chunked', ...headers,
-    }
-    socket.write(`POST /g/threads/a/files HTTP/1.1\r\n${Object.entries(all).map(line => line.join(': ')).join('\r\n')}\r\n\r\n${body}`)
-    let text = ''
-    for await (const chunk of socket) {
-      text += String(chunk)
-      if (text.includes('}')) break
-    }
-    return `${/^HTTP\/1.1 (\d+)/u.exec(text)?.[1]} ${/"code":"(\w+)"/u.exec(text)?.[1]}`
-  }
+  const send = (headers: Record<string, string>, body: string): Promise<string> => raw(`POST ${OWN_PATH}/threads/a/files`, {
+    'x-file-name': 'x', 'content-type': 'image/png', 'transfer-encoding': 'chunked', ...headers,
+  }, body)
   const three = '3\r\nabc\r\n0\r\n\r\n'
   assert.equal(await send({ 'content-length': '2' }, three), '400 CONTENT_LENGTH_MISMATCH')
   assert.equal(await send({ 'content-length': '4' }, three), '400 CONTENT_LENGTH_MISMATCH')

@@ -7,6 +7,7 @@ import {
   answer, body, bootGateway, browserTool, callTools, Gate, history, hostTool, input, mountPlugin, registerTools, resultsSeen, say,
   transcript, user,
 } from '../support/gateway.ts'
+import type { TestGateway } from '../support/gateway.ts'
 
 const TOOLS = [browserTool('pick')]
 const BROWSER = { id: 'c-b', name: 'pick', args: {} }
@@ -103,18 +104,32 @@ test('a call that a policy of the Host refuses does not hold the run', async (t)
   assert.equal(body(second).at(-1), 'RUN_FINISHED')
 })
 
-test('browser Tools cannot be called through a Tool of the Host', async (t) => {
-  const gateway = await bootGateway(t)
-  await registerTools(gateway, hostTool('relay', {
+/** A Tool of the Host that calls another one. */
+function relay(gateway: TestGateway, name: string, args: object): ReturnType<typeof hostTool> {
+  return hostTool('relay', {
     execute: async (_args, exec) => {
       const { agent, token, signal } = exec
       const result = await gateway.host.ctx.tools.execute({
-        callId: 'nested-1' as never, name: 'pick', arguments: {}, signal, parent: token, ...agent === undefined ? {} : { agent },
+        callId: 'nested-1' as never, name, arguments: args, signal, parent: token, ...agent === undefined ? {} : { agent },
       } as never)
       return result.isError ? result.error.message : 'it worked'
     },
-  }))
+  })
+}
+
+test('browser Tools cannot be called through a Tool of the Host', async (t) => {
+  const gateway = await bootGateway(t)
+  await registerTools(gateway, relay(gateway, 'pick', {}))
   gateway.adapter.queue(callTools([{ id: 'c-1', name: 'relay', args: {} }]), say('Done.'))
   const events = await gateway.run({ messages: [user('u-1', 'go')], tools: TOOLS })
   assert.ok(body(events).includes('result c-1 "browser Tools can only be called by the model itself"'), body(events).join('\n'))
+})
+
+test('the shared state cannot be updated through a Tool of the Host, and does not seem to be', async (t) => {
+  const gateway = await bootGateway(t)
+  await registerTools(gateway, relay(gateway, 'ag_ui_update_state', { state_updates: { a: 2 } }))
+  gateway.adapter.queue(callTools([{ id: 'c-1', name: 'relay', args: {} }]), say('Done.'))
+  const events = await gateway.run({ messages: [user('u-1', 'go')], state: { a: 1 } })
+  assert.ok(body(events).includes('result c-1 "the shared state can only be updated by the model itself"'), body(events).join('\n'))
+  assert.deepEqual(events.filter(({ type }) => type === 'STATE_SNAPSHOT').map(({ snapshot }) => snapshot), [{ a: 1 }])
 })

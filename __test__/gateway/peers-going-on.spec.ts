@@ -6,7 +6,7 @@ import { DshHttpAgent } from 'dsh-ag-ui/client'
 import { connect, VERSIONS } from '../support/client.ts'
 import type { TestClient } from '../support/client.ts'
 import {
-  answer, body, bootGateway, browserTool, callTools, history, input, makeHome, resultsSeen, say, SECRET, transcript, turnsOf, user,
+  answer, body, bootGateway, browserTool, callTools, history, input, makeHome, outline, resultsSeen, say, SECRET, transcript, turnsOf, user,
 } from '../support/gateway.ts'
 import type { TestGateway, WireMessage } from '../support/gateway.ts'
 import { png } from '../support/png.ts'
@@ -87,6 +87,32 @@ for (const version of VERSIONS) {
     await assertConsistent(gateway, client)
   })
 }
+
+/** An attempt that breaks off when a call of it is complete. */
+const brokenOff = [...BOTH.slice(0, 4), { type: 'finish', reason: { kind: 'error', failure: { message: 'overloaded', code: 'OVERLOADED' } } }]
+
+for (const version of VERSIONS) {
+  test(`a call of an attempt that failed is taken back; a page that answers it all the same goes on, client ${version}`, async (t) => {
+    const gateway = await bootGateway(t)
+    gateway.adapter.queue(brokenOff as never, say('Here I am.'))
+    const client = connect(gateway, version)
+    const failed = await client.say('go', RUN)
+    assert.deepEqual(outline(failed).slice(-3), ['end c-1', 'MESSAGES_SNAPSHOT', 'error OVERLOADED'])
+    assert.deepEqual(transcript(client.messages), ['user go'])
+    assert.deepEqual(body(await client.answer({ 'c-1': 'red' }, RUN)), ['RUN_FINISHED'])
+    assert.ok(body(await client.say('are you there?', RUN)).includes('text Here I am.'))
+    assert.deepEqual(transcript(client.messages).slice(-2), ['user are you there?', 'assistant Here I am.'])
+  })
+}
+
+test('the same of a client that keeps what the model says to itself', async (t) => {
+  const gateway = await bootGateway(t)
+  gateway.adapter.queue(brokenOff as never, say('Here I am.'))
+  const [go, late] = [user('u-1', 'go'), answer('t-1', 'c-1', 'red')]
+  await gateway.run({ messages: [go], ...RUN })
+  assert.deepEqual(body(await gateway.run({ messages: [go, late], ...RUN })), ['RUN_FINISHED'])
+  assert.ok(body(await gateway.run({ messages: [go, late, user('u-2', 'on')], ...RUN })).includes('text Here I am.'))
+})
 
 test('calls whose bodies have not begun are passed over, too', async (t) => {
   const gateway = await bootGateway(t)

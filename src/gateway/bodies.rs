@@ -45,7 +45,12 @@ impl Gateway {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return reject("the thread is gone");
         };
+        let wire_id = thread.transcript.wire_of(call.call_id);
         if call.name == STATE_TOOL {
+            // Another Tool's own call has no result in the log, with which an update takes effect.
+            if thread.transcript.call(&wire_id) != Some((STATE_TOOL, false)) {
+                return reject("the shared state can only be updated by the model itself");
+            }
             let max = self.config.request.state_bytes;
             return CallDecision::Settle(thread.state.update(call.call_id, call.arguments, max));
         }
@@ -56,7 +61,6 @@ impl Gateway {
         if !violations.is_empty() {
             return reject(format!("invalid arguments: {}", violations.join("; ")));
         }
-        let wire_id = thread.transcript.wire_of(call.call_id);
         let parked = Parked {
             token,
             deadline: None,

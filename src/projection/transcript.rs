@@ -164,6 +164,10 @@ impl Transcript {
         if message.source_kind != "user" {
             return Change::Nothing;
         }
+        // Clients may not say nothing, so they could not send it back.
+        if message.texts.is_empty() && message.parts.is_none() {
+            return Change::Nothing;
+        }
         let parts = message.parts.as_deref().and_then(Content::parse);
         let parts = parts.map(|parts| {
             let mut json = String::new();

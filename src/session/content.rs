@@ -16,10 +16,19 @@ pub(super) struct Block {
     pub(super) is_error: Option<bool>,
 }
 
-impl Block {
-    pub(super) fn into_text(self) -> Option<String> {
-        (self.kind == "text").then_some(self.text)?
+/// The texts of a person's message, block by block. One that says nothing is told by what it carries.
+#[must_use]
+pub(super) fn texts_of(blocks: Vec<Block>) -> Vec<String> {
+    let (mut texts, mut carried) = (Vec::new(), Vec::new());
+    for block in blocks {
+        match block.kind.as_str() {
+            "text" => texts.extend(block.text.filter(|text| !text.is_empty())),
+            "image" => carried.push("[image]".into()),
+            "file" => carried.push("[file]".into()),
+            _ => {}
+        }
     }
+    if texts.is_empty() { carried } else { texts }
 }
 
 /// The text blocks of a message, concatenated. Reasoning and calls are not text.
@@ -71,6 +80,16 @@ mod tests {
             flatten_result(&content),
             "a\nb\n[image result]\n[file result]\n[nested tool call: run]\nc"
         );
+    }
+
+    #[test]
+    fn a_person_s_message_always_says_something() {
+        let texts = |json: &str| texts_of(blocks(json));
+        let attached = r#"[{"type":"image","attachment":{}},{"type":"file","attachment":{}}]"#;
+        assert_eq!(texts(attached), ["[image]", "[file]"]);
+        let said = r#"[{"type":"text","text":""},{"type":"image","attachment":{}},{"type":"text","text":"a"}]"#;
+        assert_eq!(texts(said), ["a"]);
+        assert!(texts("[]").is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::content::{Block, flatten_result, text_of};
+use super::content::{Block, flatten_result, text_of, texts_of};
 use super::error::RecordError;
 use super::presented::Presented;
 use crate::agui::surrogate::replace_lone_surrogates;
@@ -241,11 +241,7 @@ impl Envelope<'_> {
                         Some(Value::String(parts)) => Some(parts),
                         _ => None,
                     },
-                    texts: message
-                        .content
-                        .into_iter()
-                        .filter_map(Block::into_text)
-                        .collect(),
+                    texts: texts_of(message.content),
                 })
             }
             "assistant/message" => SessionEvent::AssistantMessage(

@@ -109,8 +109,15 @@ export const Config: z<ConfigInput, Config> = z.object({
 /** Fields that the native gateway does not know. */
 type HostField = 'provider' | 'model' | 'workspaceRoot' | 'agentPreset' | 'tenantPresets' | 'allowNonLoopback'
 
-/** The native gateway's part of the configuration, as JSON. */
+/**
+ * The native gateway's part of the configuration, as JSON.
+ *
+ * @throws When no provider or no model is named.
+ */
 export function nativeConfig(config: Config): string {
+  for (const field of ['provider', 'model'] as const) {
+    if (config[field].trim() === '') throw new Error(`invalid config: ${field} must not be empty`)
+  }
   const { provider: _p, model: _m, workspaceRoot: _w, agentPreset: _a, tenantPresets: _t, allowNonLoopback: _l, ...native } = config
   native satisfies Omit<Config, HostField>
   return JSON.stringify(native)

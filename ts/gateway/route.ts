@@ -29,11 +29,11 @@ export function createHandler(driver: GatewayDriver, options: RouteOptions): (re
   const { native, responses, transfers } = driver
   return async (req, res) => {
     const values = req.headersDistinct
-    const { pathname, search } = new URL(req.url ?? '/', 'http://host')
+    const { rest, query } = target(req.url ?? '/', options.path)
     const verdict = native.checkHead({
       method: req.method ?? '',
-      rest: pathname.slice(options.path.length),
-      query: search.slice(1),
+      rest,
+      query,
       authorization: (values['authorization'] ?? []).map(utf8),
       tenant: values[options.tenantHeader] ?? [],
       user: values[options.userHeader] ?? [],
@@ -74,6 +74,15 @@ export function createHandler(driver: GatewayDriver, options: RouteOptions): (re
     if (body === null || res.destroyed) return
     answer(native.request(caller.tenant, caller.user, body, lastEventId))
   }
+}
+
+/** What a request's target says behind the route base. */
+function target(url: string, path: string): { rest: string, query: string } {
+  const base = 'http://host'
+  const { pathname, search } = URL.canParse(url, base) ? new URL(url, base) : { pathname: '', search: '' }
+  const within = pathname === path || pathname.startsWith(`${path}/`)
+  // No resource has an empty segment.
+  return { rest: within ? pathname.slice(path.length) : '//', query: search.slice(1) }
 }
 
 /** A header's bytes as UTF-8, which the secret is counted in; Node reads them as Latin-1. */

@@ -108,7 +108,7 @@ export class ToolCatalog {
   }
 
   /**
-   * Names that an agent inherits, without those that we registered in its own scope.
+   * Names that an agent has without us: what it inherits, and what others registered in its own scope.
    *
    * @param agent - A live agent.
    * @param parentOf - Reads the enclosing scope; without it a Tool of a preset that was registered after ours of the
@@ -116,7 +116,14 @@ export class ToolCatalog {
    * @param own - Our definitions by name, with whether the name was inherited when they were registered.
    */
   inheritedBy(agent: Agent, parentOf: ParentScope | undefined, own: ReadonlyMap<string, OwnTool>): readonly string[] {
-    if (parentOf !== undefined) return this.visibleIn(parentOf(agent))
+    if (parentOf !== undefined) {
+      const inherited = this.visibleIn(parentOf(agent))
+      const beside = this.visibleIn(agent).filter((name) => {
+        const ours = own.get(name)
+        return ours === undefined ? !inherited.includes(name) : this.#ctx.tools.get(name, agent) !== ours.definition
+      })
+      return beside.length === 0 ? inherited : [...new Set([...inherited, ...beside])].sort()
+    }
     return this.visibleIn(agent).filter((name) => {
       const ours = own.get(name)
       return ours === undefined || ours.shadowing || this.#ctx.tools.get(name) !== undefined

@@ -16,7 +16,6 @@ use crate::gateway::error::{Code, GatewayError};
 use crate::gateway::refusal::conflict;
 use crate::gateway::request::Request;
 use crate::gateway::request::a2ui::{self, Action, NewAction};
-use crate::gateway::request::content::is_empty;
 use crate::gateway::run::work::PersonAnswer;
 use crate::gateway::thread::Thread;
 use crate::gateway::thread::seen::Verdict;
@@ -198,12 +197,6 @@ fn new_user(
         } else {
             Err(conflict("message"))
         };
-    }
-    if is_empty(&message.content) {
-        return Err(GatewayError::new(
-            Code::UnsupportedMessageContent,
-            "a user message is empty",
-        ));
     }
     let content = NewContent::open(&message.content, &config.url_key, &thread.key)?;
     Ok(Some(NewUser {

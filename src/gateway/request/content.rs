@@ -10,14 +10,18 @@ use crate::gateway::files::signed_url::SignedUrl;
 /// Checks the content of a person's message as far as that needs no thread.
 ///
 /// # Errors
-/// `UNSUPPORTED_MESSAGE_CONTENT` for what is no file of this gateway, `MESSAGE_LIMIT_EXCEEDED` for too many files.
+/// `UNSUPPORTED_MESSAGE_CONTENT` for what is empty or no file of this gateway, `MESSAGE_LIMIT_EXCEEDED` for too many
+/// files.
 pub(crate) fn check(content: &Content<'_>, limits: &RequestLimits) -> Result<(), GatewayError> {
     let unsupported = |what: &str| Err(GatewayError::new(Code::UnsupportedMessageContent, what));
-    let Content::Parts(parts) = content else {
-        return Ok(());
+    let parts = match content {
+        Content::Text(text) if text.is_empty() => return unsupported("a user message is empty"),
+        Content::Text(_) => return Ok(()),
+        Content::Parts(parts) => parts,
     };
-    let is_file = |part: &&Part<'_>| !matches!(part, Part::Text { .. });
-    let files: Vec<_> = parts.iter().filter(is_file).collect();
+    let (texts, files): (Vec<_>, Vec<_>) = parts
+        .iter()
+        .partition(|part| matches!(part, Part::Text { .. }));
     if files.len() > limits.files_per_message {
         return Err(GatewayError::new(
             Code::MessageLimitExceeded,
@@ -30,18 +34,14 @@ pub(crate) fn check(content: &Content<'_>, limits: &RequestLimits) -> Result<(),
     if files.iter().any(|part| signed_url(part).is_none()) {
         return unsupported("parts of a user message are text or URLs that an upload has answered");
     }
-    Ok(())
-}
-
-/// Whether nothing is said and nothing sent. The Host's own messages may be shown so: they are known, and come back with
-/// their client's history.
-pub(crate) fn is_empty(content: &Content<'_>) -> bool {
-    match content {
-        Content::Text(text) => text.is_empty(),
-        Content::Parts(parts) => parts
-            .iter()
-            .all(|part| text_of(part).is_some_and(str::is_empty)),
+    let empty = texts
+        .iter()
+        .filter_map(|part| text_of(part))
+        .all(str::is_empty);
+    if files.is_empty() && empty {
+        return unsupported("a user message is empty");
     }
+    Ok(())
 }
 
 /// A text part's text.

@@ -130,11 +130,17 @@ fn limits_count_utf8_bytes_of_compact_json() {
 
 #[test]
 fn content_is_text_or_urls_that_an_upload_answers() {
-    let content = json!([{"type":"image","source":{"type":"url","value":"x"}}]);
-    assert_eq!(
-        code(json!({}), |b| b["messages"][0]["content"] = content),
-        Code::UnsupportedMessageContent
-    );
+    for content in [
+        json!(""),
+        json!([]),
+        json!([{"type":"text","text":""}]),
+        json!([{"type":"image","source":{"type":"url","value":"x"}}]),
+    ] {
+        assert_eq!(
+            code(json!({}), |b| b["messages"][0]["content"] = content),
+            Code::UnsupportedMessageContent
+        );
+    }
 }
 
 #[test]
@@ -170,6 +176,13 @@ fn metadata_that_the_log_cannot_keep_is_refused() {
     assert_eq!(with("{}"), Ok(()));
     assert_eq!(with(r#"{"a":0}"#), Ok(()));
     assert_eq!(with(r#"{"a":-0.0}"#), Err(Code::InvalidToolResultMetadata));
+    for kept in ["9007199254740992", "-12345678901234567000", "0.1", "1e300"] {
+        assert_eq!(with(&format!(r#"{{"a":{kept}}}"#)), Ok(()), "{kept}");
+    }
+    for lost in ["9007199254740993", "12345678901234567890"] {
+        let refused = with(&format!(r#"{{"a":[{lost}]}}"#));
+        assert_eq!(refused, Err(Code::InvalidToolResultMetadata), "{lost}");
+    }
     let deep = format!("{}1{}", r#"{"a":"#.repeat(40), "}".repeat(40));
     assert_eq!(with(&deep), Err(Code::InvalidToolResultMetadata));
 }

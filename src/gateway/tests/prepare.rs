@@ -28,15 +28,6 @@ fn code(world: &World, reader: ReaderId) -> Option<Code> {
         .map(|error| error.code)
 }
 
-/// The last history in a response.
-fn history(world: &World, reader: ReaderId) -> Value {
-    let events = world.events(reader);
-    let snapshot = events
-        .iter()
-        .rfind(|event| event["type"] == "MESSAGES_SNAPSHOT");
-    snapshot.unwrap()["messages"].clone()
-}
-
 #[test]
 fn a_preset_is_selected_before_anything_is_decided() {
     let mut world = world();
@@ -129,7 +120,7 @@ fn a_host_that_refuses_decides_the_status_and_keeps_nothing() {
         // The next one goes on.
         world.settle();
         assert_eq!(world.last(waiting)["type"], "RUN_FINISHED");
-        assert_eq!(history(&world, waiting)[0]["id"], "m2");
+        assert_eq!(world.last_history(waiting)[0]["id"], "m2");
     }
     let mut world = world();
     let reader = world.send(&choose("r1", "m1", "beta")).unwrap();
@@ -157,7 +148,7 @@ fn a_client_that_leaves_meanwhile_frees_the_thread_for_the_next() {
     );
     world.settle();
     assert_eq!(world.last(next)["type"], "RUN_FINISHED");
-    assert_eq!(history(&world, next).as_array().unwrap().len(), 2);
+    assert_eq!(world.last_history(next).as_array().unwrap().len(), 2);
     // What was selected stays.
     assert_eq!(
         world.send(&choose("r3", "m3", "alpha")).unwrap_err().code,
@@ -287,7 +278,7 @@ fn files_go_to_the_agent_in_order_and_stay_in_every_history() {
         let again = world.send(&carry(run, "m1", content.clone())).unwrap();
         world.settle();
         assert_eq!(world.last(again)["type"], "RUN_FINISHED");
-        assert_eq!(history(&world, again), history(&world, reader));
+        assert_eq!(world.last_history(again), world.last_history(reader));
         let mut moved = content.clone();
         moved[1]["source"]["value"] = format!(
             "https://elsewhere{}",
@@ -311,7 +302,7 @@ fn files_go_to_the_agent_in_order_and_stay_in_every_history() {
         assert_eq!(world.gateway.thread_count(), 0);
         let open = world.send(&ask("a", &format!("{run}-open"), &[])).unwrap();
         world.settle();
-        assert_eq!(history(&world, open), history(&world, reader));
+        assert_eq!(world.last_history(open), world.last_history(reader));
     }
 }
 
@@ -369,7 +360,7 @@ fn what_text_parts_say_of_themselves_is_kept_too() {
     let content = json!([{"type":"text","id":"p1","text":"see","metadata":{"a":1}}, {"type":"text","text":""}]);
     let reader = world.send(&carry("r1", "m1", content.clone())).unwrap();
     world.settle();
-    assert_eq!(history(&world, reader)[0]["content"], content);
+    assert_eq!(world.last_history(reader)[0]["content"], content);
     // A client that knows neither sends less back: it is the same message.
     let plain = json!([{"type":"text","text":"see"}, {"type":"text","text":""}]);
     let again = world.send(&carry("r2", "m1", plain)).unwrap();
@@ -390,7 +381,7 @@ fn a_delivery_that_the_host_refuses_gives_the_message_back() {
         Some("FILE_NOT_STAGED")
     );
     assert_eq!(world.last(next)["type"], "RUN_FINISHED");
-    assert_eq!(history(&world, next)[0]["id"], "m2");
+    assert_eq!(world.last_history(next)[0]["id"], "m2");
     // Its id is free again.
     let again = world.send(&ask("a", "r3", &[("m1", "without")])).unwrap();
     world.settle();

@@ -239,6 +239,15 @@ impl World {
         self.events(reader).pop().unwrap_or_default()
     }
 
+    /// The messages of the last history in a response.
+    pub(super) fn last_history(&self, reader: ReaderId) -> Value {
+        let events = self.events(reader);
+        let snapshot = events
+            .iter()
+            .rfind(|event| event["type"] == "MESSAGES_SNAPSHOT");
+        snapshot.unwrap()["messages"].clone()
+    }
+
     /// The log of the only agent.
     pub(super) fn log(&self) -> String {
         self.agents.values().next().unwrap().log.join("\n")
