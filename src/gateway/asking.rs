@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::effect::Effect;
+use super::host::driving_run;
 use super::ids::{ThreadId, Token};
 use super::interrupts::Ask;
 use super::interrupts::PersonOutcome;
@@ -48,9 +49,10 @@ impl Gateway {
             .call_id
             .as_deref()
             .and_then(|call| asking_call(thread, call));
-        let deadline = now + self.config.human_interaction_timeout;
-        thread.interrupts.add(id, token, deadline, ask, call);
-        self.timers.set(deadline, Timer::Person(thread_id, token));
+        thread.interrupts.add(id, token, ask, call);
+        if driving_run(thread, &self.runs).is_none() {
+            self.start_clocks(now, thread_id);
+        }
         self.check_park(now, thread_id);
         AskDecision::Wait
     }
@@ -61,7 +63,7 @@ impl Gateway {
             return;
         };
         if let Some(deadline) = thread.interrupts.release(token) {
-            self.timers.clear(deadline, Timer::Person(thread_id, token));
+            stop_clock(&mut self.timers, thread_id, token, deadline);
             self.check_park(now, thread_id);
         }
     }
@@ -88,7 +90,7 @@ impl Gateway {
             return;
         };
         for (token, deadline) in thread.interrupts.drain() {
-            self.timers.clear(deadline, Timer::Person(thread_id, token));
+            stop_clock(&mut self.timers, thread_id, token, deadline);
             // The Host has not taken it back, and nobody else will end it.
             self.effects.push_back(Effect::Answer {
                 token,
@@ -128,7 +130,7 @@ pub(super) fn take_answers(
 ) {
     for answer in answers {
         if let Some((token, deadline)) = interrupts.take(&answer.id, answer.digest) {
-            timers.clear(deadline, Timer::Person(thread, token));
+            stop_clock(timers, thread, token, deadline);
         }
     }
 }
@@ -141,9 +143,16 @@ pub(super) fn give_answers_back(
     answers: &[PersonAnswer],
 ) {
     for answer in answers {
-        if let Some((token, deadline)) = interrupts.give_back(&answer.id) {
+        if let Some((token, Some(deadline))) = interrupts.give_back(&answer.id) {
             timers.set(deadline, Timer::Person(thread, token));
         }
+    }
+}
+
+/// A request waits no longer.
+fn stop_clock(timers: &mut Timers, thread: ThreadId, token: Token, deadline: Option<Instant>) {
+    if let Some(deadline) = deadline {
+        timers.clear(deadline, Timer::Person(thread, token));
     }
 }
 

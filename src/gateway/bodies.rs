@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::effect::{CallDecision, CallOutcome};
+use super::host::driving_run;
 use super::ids::{ThreadId, Token};
 use super::plan::state_tool_collision;
 use super::run::Stage;
@@ -68,7 +69,7 @@ impl Gateway {
         match thread.calls.begin(&wire_id, parked) {
             Ok(Some(outcome)) => CallDecision::Settle(outcome),
             Ok(None) => {
-                if thread.driver.is_none() {
+                if driving_run(thread, &self.runs).is_none() {
                     self.start_clocks(now, thread_id);
                 }
                 self.check_park(now, thread_id);
@@ -87,17 +88,6 @@ impl Gateway {
             stop_clock(&mut self.timers, thread_id, parked);
         }
         self.check_park(now, thread_id);
-    }
-
-    /// Nobody but the browser is waited for: it has its time from now on.
-    pub(super) fn start_clocks(&mut self, now: Instant, thread_id: ThreadId) {
-        let deadline = now + self.config.frontend_tool_timeout;
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
-            return;
-        };
-        for token in thread.calls.start_clocks(deadline) {
-            self.timers.set(deadline, Timer::Call(thread_id, token));
-        }
     }
 
     pub(super) fn call_overdue(&mut self, now: Instant, thread_id: ThreadId, token: Token) {

@@ -140,7 +140,6 @@ impl Gateway {
             self.terminate(now, run_key, ending);
         }
         if drove {
-            // Its client has what it is to answer.
             self.start_clocks(now, thread_id);
         }
         self.touch(now, thread_id);

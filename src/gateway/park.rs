@@ -38,6 +38,22 @@ impl Gateway {
         self.timers.set(at, Timer::Park(thread_id));
     }
 
+    /// No run is open in which clients could still have to wait for what they are asked: from now on it is they who are
+    /// waited for, and not for ever.
+    pub(super) fn start_clocks(&mut self, now: Instant, thread_id: ThreadId) {
+        let Some(thread) = self.threads.get_mut(&thread_id) else {
+            return;
+        };
+        let deadline = now + self.config.frontend_tool_timeout;
+        for token in thread.calls.start_clocks(deadline) {
+            self.timers.set(deadline, Timer::Call(thread_id, token));
+        }
+        let deadline = now + self.config.human_interaction_timeout;
+        for token in thread.interrupts.start_clocks(deadline) {
+            self.timers.set(deadline, Timer::Person(thread_id, token));
+        }
+    }
+
     /// The Host has had its turn.
     pub(super) fn park_due(&mut self, now: Instant, thread_id: ThreadId) {
         let Some(thread) = self.threads.get_mut(&thread_id) else {

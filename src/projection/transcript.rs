@@ -89,6 +89,13 @@ impl Transcript {
         format!("{}-{turn}-{step}", self.prefix)
     }
 
+    /// Whether a model message of that id was made in this session, in this process or another.
+    #[must_use]
+    pub fn is_own_id(&self, message_id: &str) -> bool {
+        let rest = message_id.strip_prefix(&self.prefix);
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    }
+
     /// The wire id of a call that the step under way makes. Providers may repeat an id, give none, or one that is longer
     /// than what clients may send back; on the wire an id names one call of the thread for ever.
     #[must_use]

@@ -34,7 +34,8 @@ pub(crate) struct Interrupts {
 pub(crate) struct Waiting {
     id: Box<str>,
     token: Token,
-    deadline: Instant,
+    /// When it has waited long enough. Unset while the run that is to tell of it is still open: nobody can answer yet.
+    deadline: Option<Instant>,
     ask: Ask,
     call: Option<AskingCall>,
     state: State,
@@ -87,22 +88,29 @@ impl Interrupts {
     }
 
     /// A request begins to wait.
-    pub(crate) fn add(
-        &mut self,
-        id: String,
-        token: Token,
-        deadline: Instant,
-        ask: Ask,
-        call: Option<AskingCall>,
-    ) {
+    pub(crate) fn add(&mut self, id: String, token: Token, ask: Ask, call: Option<AskingCall>) {
         self.waiting.push(Waiting {
             id: id.into(),
             token,
-            deadline,
+            deadline: None,
             ask,
             call,
             state: State::Pending,
         });
+    }
+
+    /// People can answer from now on: starts the clock of every request that has none. Returns their tokens.
+    pub(crate) fn start_clocks(&mut self, deadline: Instant) -> Vec<Token> {
+        let unset = self
+            .waiting
+            .iter_mut()
+            .filter(|request| request.deadline.is_none());
+        unset
+            .map(|request| {
+                request.deadline = Some(deadline);
+                request.token
+            })
+            .collect()
     }
 
     /// Whether any request waits for a person.
@@ -198,14 +206,14 @@ impl Interrupts {
     }
 
     /// An accepted run has the answer to a published request. Returns the deadline, which counts no more.
-    pub(crate) fn take(&mut self, id: &str, answer: Digest) -> Option<(Token, Instant)> {
+    pub(crate) fn take(&mut self, id: &str, answer: Digest) -> Option<(Token, Option<Instant>)> {
         let request = self.waiting_mut(id, |state| state == State::Published)?;
         request.state = State::Taken(answer);
         Some((request.token, request.deadline))
     }
 
     /// The run that had the answer ended before the Host got it. Returns the deadline, which counts again.
-    pub(crate) fn give_back(&mut self, id: &str) -> Option<(Token, Instant)> {
+    pub(crate) fn give_back(&mut self, id: &str) -> Option<(Token, Option<Instant>)> {
         let request = self.waiting_mut(id, |state| matches!(state, State::Taken(_)))?;
         request.state = State::Published;
         Some((request.token, request.deadline))
@@ -230,8 +238,8 @@ impl Interrupts {
         Some(token)
     }
 
-    /// A request ends without an answer: its time ran out, or the Host took it back. Returns its deadline.
-    pub(crate) fn release(&mut self, token: Token) -> Option<Instant> {
+    /// A request ends without an answer: its time ran out, or the Host took it back. Returns its deadline, if it waited.
+    pub(crate) fn release(&mut self, token: Token) -> Option<Option<Instant>> {
         let at = self
             .waiting
             .iter()
@@ -243,7 +251,7 @@ impl Interrupts {
     }
 
     /// Ends everything that waits.
-    pub(crate) fn drain(&mut self) -> Vec<(Token, Instant)> {
+    pub(crate) fn drain(&mut self) -> Vec<(Token, Option<Instant>)> {
         let ended = std::mem::take(&mut self.waiting);
         ended
             .into_iter()
@@ -307,6 +315,8 @@ impl Waiting {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::digest::DigestKey;
+    use std::time::Duration;
+
     use super::*;
 
     fn ask() -> Ask {
@@ -322,9 +332,8 @@ mod tests {
 
     fn two() -> Interrupts {
         let mut interrupts = Interrupts::default();
-        let now = Instant::now();
-        interrupts.add("a".into(), Token(1), now, ask(), call("c"));
-        interrupts.add("b".into(), Token(2), now, ask(), None);
+        interrupts.add("a".into(), Token(1), ask(), call("c"));
+        interrupts.add("b".into(), Token(2), ask(), None);
         interrupts
     }
 
@@ -339,6 +348,18 @@ mod tests {
         assert!(matches!(interrupts.find("a"), Known::Open(_)));
         let ids: Vec<&str> = interrupts.published().iter().map(|one| one.id).collect();
         assert_eq!(ids, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_clock_starts_once() {
+        let mut interrupts = two();
+        let first = Instant::now();
+        assert_eq!(interrupts.start_clocks(first), [Token(1), Token(2)]);
+        interrupts.add("c".into(), Token(3), ask(), None);
+        let later = first + Duration::from_secs(1);
+        assert_eq!(interrupts.start_clocks(later), [Token(3)]);
+        assert_eq!(interrupts.release(Token(1)), Some(Some(first)));
+        assert_eq!(interrupts.release(Token(3)), Some(Some(later)));
     }
 
     #[test]
@@ -378,7 +399,7 @@ mod tests {
         let mut interrupts = Interrupts::default();
         for n in 0..1000 {
             let token = Token(n);
-            interrupts.add(n.to_string(), token, Instant::now(), ask(), None);
+            interrupts.add(n.to_string(), token, ask(), None);
             interrupts.publish();
             interrupts.release(token).unwrap();
         }

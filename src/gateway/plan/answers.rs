@@ -63,13 +63,7 @@ pub(crate) fn judge(
         {
             // History: the call has its result, whatever this client calls it.
             Ok(None)
-        } else if thread.lost.knows(call)
-            || request
-                .input
-                .messages
-                .iter()
-                .any(|message| makes(message, call))
-        {
+        } else if thread.lost.knows(call) || was_shown(thread, request, call) {
             // The client holds a call that no log has: its attempt failed, or the log was lost. Nothing waits for it.
             Ok(None)
         } else {
@@ -96,6 +90,13 @@ pub(crate) fn judge(
         ));
     }
     Ok(Some(answer(call, digest, message)))
+}
+
+/// Whether the client's copy of a message of this session makes the call.
+fn was_shown(thread: &Thread, request: &Request<'_>, call: &str) -> bool {
+    let messages = request.input.messages.iter();
+    let mut own = messages.filter(|message| thread.transcript.is_own_id(message.id()));
+    own.any(|message| makes(message, call))
 }
 
 /// Whether a message of the client's copy makes the call.

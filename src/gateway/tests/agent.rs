@@ -408,7 +408,10 @@ impl SimAgent {
                 };
                 match gateway.handle_call(now, self.thread, Token(*tokens), &call) {
                     CallDecision::Park => CallState::Parked(Token(*tokens)),
-                    CallDecision::Settle(outcome) => CallState::Over(result_of(outcome)),
+                    CallDecision::Settle(outcome) => {
+                        gateway.handle_body(now, self.thread, &id, BodyChange::Ended);
+                        CallState::Over(result_of(outcome))
+                    }
                 }
             } else {
                 CallState::Running

@@ -246,12 +246,19 @@ fn pending(world: &World, reader: ReaderId) -> Value {
 fn a_call_that_came_to_nothing_is_taken_back_and_its_answer_means_nothing() {
     let mut world = World::new(json!({}));
     let first = user("m1", "a");
-    let reader = world.send(&with_tool("r1", &[first.clone()])).unwrap();
+    let reader = world
+        .send(&with_tool("r1", std::slice::from_ref(&first)))
+        .unwrap();
     world.settle_with(&Answer::Fail);
     let types = world.types(reader);
     let end = ["TOOL_CALL_END", "MESSAGES_SNAPSHOT", "RUN_ERROR"];
     assert_eq!(types[types.len() - 3..], end);
     let call = world.responses[&reader].calls().remove(0);
+    let events = world.events(reader);
+    let start = events
+        .iter()
+        .find(|event| event["type"] == "TOOL_CALL_START");
+    let shown = start.unwrap()["parentMessageId"].clone();
     let answer = result("x1", &call, "red");
     // A page that answers all the same, and a client that keeps the model's messages to itself.
     let refused = |world: &mut World, run, messages: &[Value]| {
@@ -260,13 +267,19 @@ fn a_call_that_came_to_nothing_is_taken_back_and_its_answer_means_nothing() {
         assert_eq!(world.last(reader)["type"], "RUN_FINISHED", "{run}");
         world.types(reader).len() == 3
     };
-    assert!(refused(&mut world, "r2", &[answer.clone()]));
+    assert!(refused(&mut world, "r2", std::slice::from_ref(&answer)));
     let next = [first.clone(), answer.clone(), user("m2", "b")];
     assert!(!refused(&mut world, "r3", &next));
     // Another process knows nothing of it, but its client's copy does.
     world.crash();
-    let copy = [first, making(std::slice::from_ref(&call)), answer.clone()];
-    assert!(refused(&mut world, "r4", &copy));
+    let mut made = making(std::slice::from_ref(&call));
+    let copy = [first.clone(), made.clone(), answer.clone()];
+    let foreign = world.send(&with_tool("r4", &copy)).unwrap();
+    world.settle();
+    let error = world.responses[&foreign].error.as_ref().unwrap();
+    assert_eq!(error.code, Code::UnknownToolResult);
+    made["id"] = shown.clone();
+    assert!(refused(&mut world, "r4", &[first, made, answer]));
     let unknown = world.send(&with_tool("r5", &[result("x1", "c9", "red")]));
     assert_eq!(unknown.unwrap_err().code, Code::UnknownToolResult);
 }

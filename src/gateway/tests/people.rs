@@ -206,6 +206,33 @@ fn what_is_asked_after_the_run_ended_is_told_by_the_next_history() {
 }
 
 #[test]
+fn nobody_is_overdue_before_being_asked() {
+    let mut world = World::new(json!({}));
+    let mut body = ask("t", "r1", &[("m1", "a")]);
+    body["tools"] = json!([pick()]);
+    let reader = world.send(&body).unwrap();
+    world.open_next();
+    world.drive();
+    while !world
+        .agents
+        .values()
+        .any(super::agent::SimAgent::is_calling)
+    {
+        world.step_agent(0, Answer::Calls(vec!["slow".into(), ESCALATE.into()]));
+    }
+    world.advance(Duration::from_secs(1000));
+    assert!(!world.responses[&reader].ended, "a Tool of the Host's runs");
+    world.settle();
+    world.advance(Duration::from_secs(299));
+    let told = told(&world);
+    let answer = resume("t", "r2", vec![resolve(&told[0], true)]);
+    let reader = world.send(&answer).unwrap();
+    world.settle();
+    assert_eq!(world.last(reader)["type"], "RUN_FINISHED");
+    assert!(world.log().contains("\"completed\""));
+}
+
+#[test]
 fn time_runs_out_once_and_reading_does_not_prolong_it() {
     let (mut world, told) = asked(json!({"humanInteractionTimeoutMs": 1000}), &[ASK]);
     world.advance(Duration::from_millis(900));
