@@ -316,13 +316,7 @@ fn what_waits_behind_a_run_that_cannot_tell_what_it_waits_for_is_admitted_when_t
     world.open_next();
     world.drive();
     let second = world.send(&with_tool("r2", &[user("m2", "b")])).unwrap();
-    while !world
-        .agents
-        .values()
-        .any(super::agent::SimAgent::is_calling)
-    {
-        world.step_agent(0, Answer::Calls(vec!["pick".into(), "pick".into()]));
-    }
+    world.make_calls(&["pick", "pick"]);
     world.settle();
     let types = world.types(first);
     assert_eq!(types[types.len() - 2..], ["TOOL_CALL_END", "RUN_ERROR"]);

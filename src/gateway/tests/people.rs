@@ -213,13 +213,7 @@ fn nobody_is_overdue_before_being_asked() {
     let reader = world.send(&body).unwrap();
     world.open_next();
     world.drive();
-    while !world
-        .agents
-        .values()
-        .any(super::agent::SimAgent::is_calling)
-    {
-        world.step_agent(0, Answer::Calls(vec!["slow".into(), ESCALATE.into()]));
-    }
+    world.make_calls(&["slow", ESCALATE]);
     world.advance(Duration::from_secs(1000));
     assert!(!world.responses[&reader].ended, "a Tool of the Host's runs");
     world.settle();

@@ -359,13 +359,7 @@ fn a_call_is_not_overdue_while_nobody_can_answer_it() {
     let reader = world.send(&with_tool("r1", &[user("m1", "a")])).unwrap();
     world.open_next();
     world.drive();
-    while !world
-        .agents
-        .values()
-        .any(super::agent::SimAgent::is_calling)
-    {
-        world.step_agent(0, Answer::Calls(vec!["slow".into(), "pick".into()]));
-    }
+    world.make_calls(&["slow", "pick"]);
     world.advance(Duration::from_secs(1000));
     assert!(!world.responses[&reader].ended, "a Tool of the Host's runs");
     world.settle();

@@ -681,6 +681,14 @@ impl World {
         true
     }
 
+    /// Steps the first agent until its model has made these calls.
+    pub(super) fn make_calls(&mut self, names: &[&str]) {
+        let names: Vec<String> = names.iter().map(|name| (*name).into()).collect();
+        while !self.agents.values().any(SimAgent::is_calling) {
+            self.step_agent(0, Answer::Calls(names.clone()));
+        }
+    }
+
     /// Some part of the Host asks a person on behalf of an agent.
     pub(super) fn ask_loosely(&mut self, index: usize) {
         let open: Vec<ThreadId> = self.agents.keys().copied().collect();
