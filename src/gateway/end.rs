@@ -115,12 +115,19 @@ impl Gateway {
                 &work.people,
             );
         }
-        if matches!(ending, Ending::Finished | Ending::Waiting) {
-            run.record.project(|live, out| live.close(out));
-            run.record
-                .pieces(thread.transcript.snapshot(thread.seen.pending()));
-        } else {
-            take_back_lost_calls(thread, run, ending);
+        let mut overflowed = run.record.take_overflow();
+        match ending {
+            Ending::Finished | Ending::Waiting => {
+                run.record.project(|live, out| live.close(out));
+                run.record
+                    .pieces(thread.transcript.snapshot(thread.seen.pending()));
+                overflowed |= run.record.take_overflow();
+            }
+            Ending::Failed(error) => {
+                overflowed |= error.code == Code::EventBufferOverflow;
+                take_back_lost_calls(thread, run, overflowed);
+            }
+            Ending::Provider { .. } => take_back_lost_calls(thread, run, overflowed),
         }
         let drove = thread.driver == Some(run_key);
         if drove {
@@ -129,7 +136,6 @@ impl Gateway {
         if matches!(ending, Ending::Waiting) {
             thread.interrupts.publish();
         }
-        let overflowed = run.record.take_overflow();
         if overflowed || matches!(ending, Ending::Waiting) && !self.fits_interrupts(run_key) {
             if matches!(ending, Ending::Waiting) {
                 // The turn would wait for what no client can be told of.
@@ -226,28 +232,27 @@ impl Gateway {
     }
 }
 
-/// What a turn that waits is waiting for.
 /// Clients hold calls of an attempt that the log will never have: a page would carry them out, whole or not, for a turn
 /// that is over. The history takes them back; where that does not fit, their answers mean nothing (X7).
-fn take_back_lost_calls(thread: &mut Thread, run: &mut Run, ending: &Ending) {
+fn take_back_lost_calls(thread: &mut Thread, run: &mut Run, overflowed: bool) {
     let is_lost = |call: &&str| thread.transcript.call(call).is_none();
     let shown = run.record.live.shown_calls();
     let lost: Vec<String> = shown.filter(is_lost).map(ToOwned::to_owned).collect();
-    if lost.is_empty() {
-        return;
-    }
     lost.iter().for_each(|call| thread.lost.note(call));
-    if matches!(ending, Ending::Failed(error) if error.code == Code::EventBufferOverflow) {
-        // Nothing follows what did not fit.
+    // Nothing follows what did not fit.
+    if lost.is_empty() || overflowed {
         return;
     }
     let history = thread.transcript.snapshot(thread.seen.pending());
-    run.record.project(|live, out| live.close(out));
     if run.record.log.fits(&[&history]) {
+        run.record.project(|live, out| live.close(out));
         run.record.pieces(history);
+        // The run fails for its own reason, whether that fitted or not.
+        run.record.take_overflow();
     }
 }
 
+/// What a turn that waits is waiting for.
 fn left(thread: &Thread) -> Left {
     if thread.interrupts.published_len() > 0 {
         Left::People
