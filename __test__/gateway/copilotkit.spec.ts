@@ -134,6 +134,19 @@ test('a handler that failed: its error arrives with the next words, and both go 
   await assertConsistent(all)
 })
 
+test('a model that fails within a call: the page does not carry it out, and the conversation goes on', PATIENCE, async (t) => {
+  const carried: unknown[] = []
+  const all = await scene(t, [pick((args) => { carried.push(args) })])
+  const { gateway, page } = all
+  const failure = { type: 'finish', reason: { kind: 'error', failure: { message: 'overloaded', code: 'OVERLOADED' } } }
+  gateway.adapter.queue([...PICK.slice(0, -2), failure] as never, say('Here I am.'))
+  await page.say('go')
+  await page.say('are you there?')
+  assert.deepEqual(carried, [])
+  assert.deepEqual(shown(page), ['user go', 'user are you there?', 'assistant Here I am.'])
+  await assertConsistent(all)
+})
+
 test('a Tool without a follow-up: its result arrives with the next words', PATIENCE, async (t) => {
   const all = await scene(t, [pick(() => 'red', { followUp: false })])
   const { gateway, page } = all
