@@ -4,14 +4,11 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::effect::Effect;
-use super::host::driving_run;
 use super::ids::{ThreadId, Token};
-use super::interrupts::Ask;
-use super::interrupts::PersonOutcome;
-use super::interrupts::{AskingCall, Interrupts};
+use super::interrupts::{Ask, AskingCall, Interrupts, PersonOutcome};
 use super::run::work::PersonAnswer;
 use super::thread::{Thread, live};
-use super::timer::{Timer, Timers};
+use super::timer::{Timer, Timers, Waiter};
 
 /// What becomes of a request to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,9 +47,7 @@ impl Gateway {
             .as_deref()
             .and_then(|call| asking_call(thread, call));
         thread.interrupts.add(id, token, ask, call);
-        if driving_run(thread, &self.runs).is_none() {
-            self.start_clocks(now, thread_id);
-        }
+        self.start_clocks(now, thread_id);
         self.check_park(now, thread_id);
         AskDecision::Wait
     }
@@ -62,8 +57,8 @@ impl Gateway {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
-        if let Some(deadline) = thread.interrupts.release(token) {
-            stop_clock(&mut self.timers, thread_id, token, deadline);
+        if let Some(Waiter { deadline, .. }) = thread.interrupts.release(token) {
+            self.timers.clear(deadline, Timer::Person(thread_id, token));
             self.check_park(now, thread_id);
         }
     }
@@ -89,8 +84,8 @@ impl Gateway {
         let Some(thread) = self.threads.get_mut(&thread_id) else {
             return;
         };
-        for (token, deadline) in thread.interrupts.drain() {
-            stop_clock(&mut self.timers, thread_id, token, deadline);
+        for Waiter { token, deadline } in thread.interrupts.drain() {
+            self.timers.clear(deadline, Timer::Person(thread_id, token));
             // The Host has not taken it back, and nobody else will end it.
             self.effects.push_back(Effect::Answer {
                 token,
@@ -129,8 +124,8 @@ pub(super) fn take_answers(
     answers: &[PersonAnswer],
 ) {
     for answer in answers {
-        if let Some((token, deadline)) = interrupts.take(&answer.id, answer.digest) {
-            stop_clock(timers, thread, token, deadline);
+        if let Some(Waiter { token, deadline }) = interrupts.take(&answer.id, answer.digest) {
+            timers.clear(deadline, Timer::Person(thread, token));
         }
     }
 }
@@ -143,16 +138,13 @@ pub(super) fn give_answers_back(
     answers: &[PersonAnswer],
 ) {
     for answer in answers {
-        if let Some((token, Some(deadline))) = interrupts.give_back(&answer.id) {
+        if let Some(Waiter {
+            token,
+            deadline: Some(deadline),
+        }) = interrupts.give_back(&answer.id)
+        {
             timers.set(deadline, Timer::Person(thread, token));
         }
-    }
-}
-
-/// A request waits no longer.
-fn stop_clock(timers: &mut Timers, thread: ThreadId, token: Token, deadline: Option<Instant>) {
-    if let Some(deadline) = deadline {
-        timers.clear(deadline, Timer::Person(thread, token));
     }
 }
 

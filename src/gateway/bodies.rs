@@ -5,13 +5,12 @@ use std::time::Instant;
 
 use super::Gateway;
 use super::effect::{CallDecision, CallOutcome};
-use super::host::driving_run;
 use super::ids::{ThreadId, Token};
 use super::plan::state_tool_collision;
 use super::run::Stage;
-use super::thread::calls::{Parked, Unannounced};
+use super::thread::calls::Unannounced;
 use super::thread::{Body, live};
-use super::timer::{Timer, Timers};
+use super::timer::Timer;
 use crate::tools::STATE_TOOL;
 
 impl Gateway {
@@ -62,16 +61,10 @@ impl Gateway {
         if !violations.is_empty() {
             return reject(format!("invalid arguments: {}", violations.join("; ")));
         }
-        let parked = Parked {
-            token,
-            deadline: None,
-        };
-        match thread.calls.begin(&wire_id, parked) {
+        match thread.calls.begin(&wire_id, token) {
             Ok(Some(outcome)) => CallDecision::Settle(outcome),
             Ok(None) => {
-                if driving_run(thread, &self.runs).is_none() {
-                    self.start_clocks(now, thread_id);
-                }
+                self.start_clocks(now, thread_id);
                 self.check_park(now, thread_id);
                 CallDecision::Park
             }
@@ -84,8 +77,9 @@ impl Gateway {
         let Some(thread) = live(&mut self.threads, thread_id) else {
             return;
         };
-        if let Some(parked) = thread.calls.release(token) {
-            stop_clock(&mut self.timers, thread_id, parked);
+        if let Some(waiter) = thread.calls.release(token) {
+            self.timers
+                .clear(waiter.deadline, Timer::Call(thread_id, token));
         }
         self.check_park(now, thread_id);
     }
@@ -176,13 +170,6 @@ pub struct CallHead<'a> {
     pub name: &'a str,
     /// Arguments: JSON text.
     pub arguments: &'a str,
-}
-
-/// A body waits for the browser no longer.
-pub(super) fn stop_clock(timers: &mut Timers, thread: ThreadId, parked: Parked) {
-    if let Some(deadline) = parked.deadline {
-        timers.clear(deadline, Timer::Call(thread, parked.token));
-    }
 }
 
 fn reject(message: impl Into<String>) -> CallDecision {

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Gateway;
-use super::bodies::stop_clock;
 use super::effect::{Effect, ToolEffect};
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
 use super::run::Stage;
 use super::run::work::{Answer, PersonAnswer, Work};
 use super::thread::{Thread, live};
-use super::timer::Timer;
+use super::timer::{Timer, Waiter};
 use crate::tools::{Catalogue, STATE_TOOL, Tool};
 
 /// The state Tool's definition for the model.
@@ -69,7 +68,7 @@ impl Gateway {
                 self.drive_at = Some(at);
                 self.timers.set(at, Timer::Drive);
             }
-            (false, Some(at)) => {
+            (false, at @ Some(_)) => {
                 self.drive_at = None;
                 self.timers.clear(at, Timer::Drive);
             }
@@ -186,9 +185,8 @@ impl Gateway {
             let settled = thread
                 .calls
                 .answer(&answer.call, answer.own, answer.outcome);
-            if let Some((parked, outcome)) = settled {
-                stop_clock(&mut self.timers, thread_id, parked);
-                let token = parked.token;
+            if let Some((Waiter { token, deadline }, outcome)) = settled {
+                self.timers.clear(deadline, Timer::Call(thread_id, token));
                 self.effects.push_back(Effect::Settle { token, outcome });
             }
         }

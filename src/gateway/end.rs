@@ -129,8 +129,7 @@ impl Gateway {
             }
             Ending::Provider { .. } => take_back_lost_calls(thread, run, overflowed),
         }
-        let drove = thread.driver == Some(run_key);
-        if drove {
+        if thread.driver == Some(run_key) {
             thread.driver = None;
         }
         if matches!(ending, Ending::Waiting) {
@@ -145,9 +144,7 @@ impl Gateway {
         } else {
             self.terminate(now, run_key, ending);
         }
-        if drove {
-            self.start_clocks(now, thread_id);
-        }
+        self.start_clocks(now, thread_id);
         self.touch(now, thread_id);
         self.pump(now, thread_id);
     }

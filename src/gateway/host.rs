@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Gateway;
-use super::bodies::stop_clock;
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId};
 use super::request::a2ui::rendered;
 use super::run::{Ending, Run, Stage};
 use super::thread::calls::BrowserCalls;
 use super::thread::{Body, Thread, live};
+use super::timer::{Timer, Waiter};
 use crate::agui::{Content, Event};
 use crate::projection::{
     AssistantView, BrowserSide, Change, FrontendResult, SettledView, StartedView,
@@ -124,8 +124,8 @@ impl Gateway {
         let run = driving_run(thread, &self.runs);
         thread.agent.end_turn();
         thread.state.end_turn();
-        for parked in thread.calls.drain() {
-            stop_clock(&mut self.timers, thread_id, parked);
+        for Waiter { token, deadline } in thread.calls.drain() {
+            self.timers.clear(deadline, Timer::Call(thread_id, token));
         }
         match run {
             Some(run) => self.end_turn(now, run, reason),
@@ -173,8 +173,8 @@ impl Gateway {
             return;
         };
         thread.agent.bodies.remove(&view.call_id);
-        if let Some(parked) = thread.calls.settled(&view.wire_id) {
-            stop_clock(&mut self.timers, thread_id, parked);
+        if let Some(Waiter { token, deadline }) = thread.calls.settled(&view.wire_id) {
+            self.timers.clear(deadline, Timer::Call(thread_id, token));
         }
         let answered = view.frontend.as_ref().filter(|own| {
             thread

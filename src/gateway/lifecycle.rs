@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use super::Gateway;
-use super::bodies::stop_clock;
 use super::effect::{Effect, OpenMode};
 use super::error::{Code, GatewayError};
 use super::ids::{RunKey, ThreadId, ThreadKey};
@@ -11,7 +10,7 @@ use super::refusal::not_available;
 use super::run::Stage;
 use super::thread::writing::Writing;
 use super::thread::{Phase, Thread};
-use super::timer::Timer;
+use super::timer::{Timer, Waiter};
 use crate::session::parse_history;
 
 impl Gateway {
@@ -220,13 +219,12 @@ impl Gateway {
                     .is_some_and(|run| matches!(run.stage, Stage::Ending { .. }))
             })
             .collect();
-        for parked in thread.calls.drain() {
+        for Waiter { token, deadline } in thread.calls.drain() {
             // Bodies settle by the Host's own abort.
-            stop_clock(&mut self.timers, thread_id, parked);
+            self.timers.clear(deadline, Timer::Call(thread_id, token));
         }
-        if let Some(at) = thread.park_at.take() {
-            self.timers.clear(at, Timer::Park(thread_id));
-        }
+        self.timers
+            .clear(thread.park_at.take(), Timer::Park(thread_id));
         self.end_asks(thread_id);
         for run in waiting {
             self.reject(now, run, error.clone());
@@ -244,10 +242,9 @@ impl Gateway {
         for run in ending {
             self.fail(now, run, error);
         }
-        if let Some(thread) = self.threads.get_mut(&thread_id)
-            && let Some(at) = thread.idle_at.take()
-        {
-            self.timers.clear(at, Timer::Idle(thread_id));
+        if let Some(thread) = self.threads.get_mut(&thread_id) {
+            self.timers
+                .clear(thread.idle_at.take(), Timer::Idle(thread_id));
         }
     }
 
@@ -266,9 +263,7 @@ impl Gateway {
                 self.runs.remove(&run);
             }
         }
-        if let Some(at) = thread.idle_at {
-            self.timers.clear(at, Timer::Idle(thread_id));
-        }
+        self.timers.clear(thread.idle_at, Timer::Idle(thread_id));
     }
 
     /// A thread that was opened for a request that was then refused, or whose client left, is let go at once.
@@ -287,9 +282,8 @@ impl Gateway {
         let Some(thread) = self.threads.get_mut(&thread_id) else {
             return;
         };
-        if let Some(at) = thread.idle_at.take() {
-            self.timers.clear(at, Timer::Idle(thread_id));
-        }
+        self.timers
+            .clear(thread.idle_at.take(), Timer::Idle(thread_id));
         if thread.is_quiet() {
             let at = now + self.config.thread_idle;
             thread.idle_at = Some(at);

@@ -130,9 +130,8 @@ impl Gateway {
         };
         let pacing = &mut run.record.pacing;
         pacing.flushed = Some(now);
-        if let Some(at) = pacing.armed.take() {
-            self.timers.clear(at, Timer::Flush(run_key));
-        }
+        self.timers
+            .clear(pacing.armed.take(), Timer::Flush(run_key));
         for index in 0..run.readers.len() {
             let Some(reader) = self.runs.get(&run_key).map(|run| run.readers[index]) else {
                 return;
@@ -233,7 +232,7 @@ impl Gateway {
             return;
         };
         self.timers
-            .clear(reader.keep_alive_at, Timer::KeepAlive(id));
+            .clear(Some(reader.keep_alive_at), Timer::KeepAlive(id));
         if let Some(run) = self.runs.get_mut(&reader.run) {
             run.readers.retain(|reader| *reader != id);
         }

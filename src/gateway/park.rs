@@ -10,6 +10,7 @@
 use std::time::{Duration, Instant};
 
 use super::Gateway;
+use super::host::driving_run;
 use super::ids::ThreadId;
 use super::run::{Ending, Stage};
 use super::timer::Timer;
@@ -23,9 +24,8 @@ impl Gateway {
         let Some(thread) = self.threads.get_mut(&thread_id) else {
             return;
         };
-        if let Some(at) = thread.park_at.take() {
-            self.timers.clear(at, Timer::Park(thread_id));
-        }
+        self.timers
+            .clear(thread.park_at.take(), Timer::Park(thread_id));
         if !thread.is_parked() {
             return;
         }
@@ -38,10 +38,11 @@ impl Gateway {
         self.timers.set(at, Timer::Park(thread_id));
     }
 
-    /// No run is open in which clients could still have to wait for what they are asked: from now on it is they who are
-    /// waited for, and not for ever.
+    /// Clients are waited for, and not for ever, as soon as no run of the turn is open in which they themselves wait to be
+    /// asked.
     pub(super) fn start_clocks(&mut self, now: Instant, thread_id: ThreadId) {
-        let Some(thread) = self.threads.get_mut(&thread_id) else {
+        let thread = self.threads.get_mut(&thread_id);
+        let Some(thread) = thread.filter(|thread| driving_run(thread, &self.runs).is_none()) else {
             return;
         };
         let deadline = now + self.config.frontend_tool_timeout;

@@ -98,10 +98,9 @@ impl Gateway {
 
     /// Somebody reads the run again, or it is over.
     pub(super) fn end_grace(&mut self, run_key: RunKey) {
-        if let Some(run) = self.runs.get_mut(&run_key)
-            && let Some(at) = run.grace_at.take()
-        {
-            self.timers.clear(at, Timer::Grace(run_key));
+        if let Some(run) = self.runs.get_mut(&run_key) {
+            self.timers
+                .clear(run.grace_at.take(), Timer::Grace(run_key));
         }
     }
 }

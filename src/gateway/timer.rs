@@ -26,6 +26,32 @@ pub(super) enum Timer {
     Drive,
 }
 
+/// Who waits for a client: for a browser's result, or for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Waiter {
+    pub(super) token: Token,
+    /// When it has waited long enough. Unset while the run that is to tell of it is open: nobody can answer yet.
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Waiter {
+    pub(super) fn new(token: Token) -> Self {
+        Self {
+            token,
+            deadline: None,
+        }
+    }
+
+    /// Clients can answer from now on. Returns the token if the clock starts with that.
+    pub(super) fn start(&mut self, deadline: Instant) -> Option<Token> {
+        if self.deadline.is_some() {
+            return None;
+        }
+        self.deadline = Some(deadline);
+        Some(self.token)
+    }
+}
+
 /// The set of deadlines. A timer has at most one.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
@@ -38,9 +64,11 @@ impl Timers {
         self.by_time.insert((at, timer));
     }
 
-    /// Takes a deadline back.
-    pub(super) fn clear(&mut self, at: Instant, timer: Timer) {
-        self.by_time.remove(&(at, timer));
+    /// Takes a deadline back, where there is one.
+    pub(super) fn clear(&mut self, at: Option<Instant>, timer: Timer) {
+        if let Some(at) = at {
+            self.by_time.remove(&(at, timer));
+        }
     }
 
     /// The earliest deadline.

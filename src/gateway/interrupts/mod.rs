@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::digest::Digest;
 use super::ids::Token;
+use super::timer::Waiter;
 use crate::agui::{Interrupt, Json};
 
 mod ask;
@@ -33,9 +34,7 @@ pub(crate) struct Interrupts {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     id: Box<str>,
-    token: Token,
-    /// When it has waited long enough. Unset while the run that is to tell of it is still open: nobody can answer yet.
-    deadline: Option<Instant>,
+    waiter: Waiter,
     ask: Ask,
     call: Option<AskingCall>,
     state: State,
@@ -91,8 +90,7 @@ impl Interrupts {
     pub(crate) fn add(&mut self, id: String, token: Token, ask: Ask, call: Option<AskingCall>) {
         self.waiting.push(Waiting {
             id: id.into(),
-            token,
-            deadline: None,
+            waiter: Waiter::new(token),
             ask,
             call,
             state: State::Pending,
@@ -101,15 +99,9 @@ impl Interrupts {
 
     /// People can answer from now on: starts the clock of every request that has none. Returns their tokens.
     pub(crate) fn start_clocks(&mut self, deadline: Instant) -> Vec<Token> {
-        let unset = self
-            .waiting
-            .iter_mut()
-            .filter(|request| request.deadline.is_none());
-        unset
-            .map(|request| {
-                request.deadline = Some(deadline);
-                request.token
-            })
+        let waiters = self.waiting.iter_mut().map(|request| &mut request.waiter);
+        waiters
+            .filter_map(|waiter| waiter.start(deadline))
             .collect()
     }
 
@@ -205,18 +197,18 @@ impl Interrupts {
                 .any(|over| over.answer.is_some() && over.call.as_deref() == Some(wire_id))
     }
 
-    /// An accepted run has the answer to a published request. Returns the deadline, which counts no more.
-    pub(crate) fn take(&mut self, id: &str, answer: Digest) -> Option<(Token, Option<Instant>)> {
+    /// An accepted run has the answer to a published request. Returns who waits, and whose deadline counts no more.
+    pub(crate) fn take(&mut self, id: &str, answer: Digest) -> Option<Waiter> {
         let request = self.waiting_mut(id, |state| state == State::Published)?;
         request.state = State::Taken(answer);
-        Some((request.token, request.deadline))
+        Some(request.waiter)
     }
 
-    /// The run that had the answer ended before the Host got it. Returns the deadline, which counts again.
-    pub(crate) fn give_back(&mut self, id: &str) -> Option<(Token, Option<Instant>)> {
+    /// The run that had the answer ended before the Host got it. Returns who waits, and whose deadline counts again.
+    pub(crate) fn give_back(&mut self, id: &str) -> Option<Waiter> {
         let request = self.waiting_mut(id, |state| matches!(state, State::Taken(_)))?;
         request.state = State::Published;
-        Some((request.token, request.deadline))
+        Some(request.waiter)
     }
 
     /// Whether a request still waits for the answer that a run has taken.
@@ -233,32 +225,32 @@ impl Interrupts {
             .iter()
             .position(|request| *request.id == *id && matches!(request.state, State::Taken(_)))?;
         let request = self.waiting.remove(at);
-        let token = request.token;
+        let Waiter { token, .. } = request.waiter;
         self.remember(request);
         Some(token)
     }
 
-    /// A request ends without an answer: its time ran out, or the Host took it back. Returns its deadline, if it waited.
-    pub(crate) fn release(&mut self, token: Token) -> Option<Option<Instant>> {
+    /// A request ends without an answer: its time ran out, or the Host took it back. Returns who waited.
+    pub(crate) fn release(&mut self, token: Token) -> Option<Waiter> {
         let at = self
             .waiting
             .iter()
-            .position(|request| request.token == token)?;
+            .position(|request| request.waiter.token == token)?;
         let request = self.waiting.remove(at);
-        let deadline = request.deadline;
+        let waiter = request.waiter;
         self.remember(request);
-        Some(deadline)
+        Some(waiter)
     }
 
     /// Ends everything that waits.
-    pub(crate) fn drain(&mut self) -> Vec<(Token, Option<Instant>)> {
+    pub(crate) fn drain(&mut self) -> Vec<Waiter> {
         let ended = std::mem::take(&mut self.waiting);
         ended
             .into_iter()
             .map(|request| {
-                let released = (request.token, request.deadline);
+                let waiter = request.waiter;
                 self.remember(request);
-                released
+                waiter
             })
             .collect()
     }
@@ -314,9 +306,9 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::digest::DigestKey;
     use std::time::Duration;
 
+    use super::super::digest::DigestKey;
     use super::*;
 
     fn ask() -> Ask {
@@ -358,8 +350,8 @@ mod tests {
         interrupts.add("c".into(), Token(3), ask(), None);
         let later = first + Duration::from_secs(1);
         assert_eq!(interrupts.start_clocks(later), [Token(3)]);
-        assert_eq!(interrupts.release(Token(1)), Some(Some(first)));
-        assert_eq!(interrupts.release(Token(3)), Some(Some(later)));
+        assert_eq!(interrupts.release(Token(1)).unwrap().deadline, Some(first));
+        assert_eq!(interrupts.release(Token(3)).unwrap().deadline, Some(later));
     }
 
     #[test]
@@ -368,7 +360,7 @@ mod tests {
         let answer = DigestKey::random().of(b"yes");
         interrupts.publish();
         assert!(interrupts.asks("c") && interrupts.anonymous() == 1);
-        assert_eq!(interrupts.take("a", answer).unwrap().0, Token(1));
+        assert_eq!(interrupts.take("a", answer).unwrap().token, Token(1));
         assert!(!interrupts.asks("c"));
         assert!(interrupts.take("a", answer).is_none());
         assert!(matches!(interrupts.find("a"), Known::Over(Some(given)) if given == answer));

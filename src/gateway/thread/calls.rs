@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 
 use crate::gateway::effect::CallOutcome;
 use crate::gateway::ids::Token;
+use crate::gateway::timer::Waiter;
 use crate::projection::FrontendResult;
 
 /// The browser's calls of one turn, by wire id, in the order in which the model made them.
@@ -38,17 +39,9 @@ enum CallState {
     /// Answered before the body began.
     Answered(CallOutcome),
     /// The body waits for the browser.
-    Parked(Parked),
+    Parked(Waiter),
     /// The body is over.
     Over,
-}
-
-/// A body that waits for the browser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Parked {
-    pub(crate) token: Token,
-    /// When it has waited long enough. Unset while the run that shows the call is still open: nobody can answer yet.
-    pub(crate) deadline: Option<Instant>,
 }
 
 impl BrowserCalls {
@@ -75,7 +68,7 @@ impl BrowserCalls {
     pub(crate) fn begin(
         &mut self,
         wire_id: &str,
-        parked: Parked,
+        token: Token,
     ) -> Result<Option<CallOutcome>, Unannounced> {
         let call = self.calls.get_mut(wire_id).ok_or(Unannounced)?;
         // Some providers give two calls of a step one id: the second one must not end the first.
@@ -85,7 +78,7 @@ impl BrowserCalls {
         match std::mem::replace(&mut call.state, CallState::Over) {
             CallState::Answered(outcome) => Ok(Some(outcome)),
             CallState::Announced | CallState::Parked(_) | CallState::Over => {
-                call.state = CallState::Parked(parked);
+                call.state = CallState::Parked(Waiter::new(token));
                 Ok(None)
             }
         }
@@ -125,16 +118,16 @@ impl BrowserCalls {
 
     /// The browser can answer from now on: starts the clock of every body that waits and has none. Returns their tokens.
     pub(crate) fn start_clocks(&mut self, deadline: Instant) -> Vec<Token> {
-        let mut started = Vec::new();
-        for call in self.calls.values_mut() {
-            if let CallState::Parked(parked) = &mut call.state
-                && parked.deadline.is_none()
-            {
-                parked.deadline = Some(deadline);
-                started.push(parked.token);
-            }
-        }
-        started
+        let waiters = self
+            .calls
+            .values_mut()
+            .filter_map(|call| match &mut call.state {
+                CallState::Parked(waiter) => Some(waiter),
+                CallState::Announced | CallState::Answered(_) | CallState::Over => None,
+            });
+        waiters
+            .filter_map(|waiter| waiter.start(deadline))
+            .collect()
     }
 
     /// Whether the browser was asked to make this call.
@@ -153,14 +146,14 @@ impl BrowserCalls {
         wire_id: &str,
         message: Option<FrontendResult>,
         outcome: CallOutcome,
-    ) -> Option<(Parked, CallOutcome)> {
+    ) -> Option<(Waiter, CallOutcome)> {
         let call = self.calls.get_mut(wire_id)?;
         if matches!(call.state, CallState::Over | CallState::Answered(_)) {
             return None;
         }
         call.answer = message;
         match std::mem::replace(&mut call.state, CallState::Over) {
-            CallState::Parked(parked) => Some((parked, outcome)),
+            CallState::Parked(waiter) => Some((waiter, outcome)),
             CallState::Announced => {
                 call.state = CallState::Answered(outcome);
                 None
@@ -170,31 +163,31 @@ impl BrowserCalls {
     }
 
     /// A body ended without the browser: its time ran out, or the Host aborted it. Returns it, where it waited.
-    pub(crate) fn release(&mut self, token: Token) -> Option<Parked> {
+    pub(crate) fn release(&mut self, token: Token) -> Option<Waiter> {
         let call = self.calls.values_mut().find(
-            |call| matches!(call.state, CallState::Parked(parked) if parked.token == token),
+            |call| matches!(call.state, CallState::Parked(waiter) if waiter.token == token),
         )?;
         match std::mem::replace(&mut call.state, CallState::Over) {
-            CallState::Parked(parked) => Some(parked),
+            CallState::Parked(waiter) => Some(waiter),
             CallState::Announced | CallState::Answered(_) | CallState::Over => None,
         }
     }
 
     /// The Host has the result of a call. Returns its body, where that still waited for the browser.
-    pub(crate) fn settled(&mut self, wire_id: &str) -> Option<Parked> {
+    pub(crate) fn settled(&mut self, wire_id: &str) -> Option<Waiter> {
         let call = self.calls.get_mut(wire_id)?;
         match std::mem::replace(&mut call.state, CallState::Over) {
-            CallState::Parked(parked) => Some(parked),
+            CallState::Parked(waiter) => Some(waiter),
             CallState::Announced | CallState::Answered(_) | CallState::Over => None,
         }
     }
 
     /// Ends the turn: takes every body that still waits.
-    pub(crate) fn drain(&mut self) -> Vec<Parked> {
+    pub(crate) fn drain(&mut self) -> Vec<Waiter> {
         self.calls
             .drain(..)
             .filter_map(|(_, call)| match call.state {
-                CallState::Parked(parked) => Some(parked),
+                CallState::Parked(waiter) => Some(waiter),
                 CallState::Announced | CallState::Answered(_) | CallState::Over => None,
             })
             .collect()
@@ -222,13 +215,6 @@ mod tests {
         }
     }
 
-    fn body(token: u32) -> Parked {
-        Parked {
-            token: Token(token),
-            deadline: None,
-        }
-    }
-
     fn text(text: &str) -> CallOutcome {
         CallOutcome::Resolved {
             text: text.into(),
@@ -239,10 +225,10 @@ mod tests {
     #[test]
     fn a_parked_call_settles_once() {
         let mut calls = BrowserCalls::default();
-        assert_eq!(calls.begin("c", body(1)).unwrap_err(), Unannounced);
+        assert_eq!(calls.begin("c", Token(1)).unwrap_err(), Unannounced);
         calls.announce("c");
         assert!(calls.any_owed() && !calls.any_parked());
-        assert!(calls.begin("c", body(1)).unwrap().is_none());
+        assert!(calls.begin("c", Token(1)).unwrap().is_none());
         assert!(calls.any_parked());
         assert!(calls.answer("c", Some(message("m")), text("x")).is_some());
         assert!(calls.answer("c", Some(message("n")), text("y")).is_none());
@@ -254,10 +240,10 @@ mod tests {
     fn a_second_body_of_the_same_call_does_not_end_the_first() {
         let mut calls = BrowserCalls::default();
         calls.announce("c");
-        calls.begin("c", body(1)).unwrap();
-        assert_eq!(calls.begin("c", body(2)).unwrap_err(), Unannounced);
+        calls.begin("c", Token(1)).unwrap();
+        assert_eq!(calls.begin("c", Token(2)).unwrap_err(), Unannounced);
         let answered = calls.answer("c", Some(message("m")), text("x"));
-        assert_eq!(answered.unwrap().0, body(1));
+        assert_eq!(answered.unwrap().0, Waiter::new(Token(1)));
     }
 
     #[test]
@@ -265,11 +251,11 @@ mod tests {
         let mut calls = BrowserCalls::default();
         calls.announce("a");
         calls.announce("b");
-        calls.begin("a", body(1)).unwrap();
+        calls.begin("a", Token(1)).unwrap();
         let first = Instant::now();
         assert_eq!(calls.start_clocks(first), [Token(1)]);
         assert_eq!(calls.start_clocks(first), []);
-        calls.begin("b", body(2)).unwrap();
+        calls.begin("b", Token(2)).unwrap();
         let later = first + Duration::from_secs(1);
         assert_eq!(calls.start_clocks(later), [Token(2)]);
         assert_eq!(calls.release(Token(1)).unwrap().deadline, Some(first));
@@ -282,7 +268,7 @@ mod tests {
         calls.announce("c");
         assert!(calls.answer("c", Some(message("m")), text("x")).is_none());
         assert!(!calls.is_owed("c"));
-        let outcome = calls.begin("c", body(1)).unwrap();
+        let outcome = calls.begin("c", Token(1)).unwrap();
         assert!(matches!(outcome, Some(CallOutcome::Resolved { text, .. }) if text == "x"));
         assert_eq!(calls.answer_of("c").unwrap().id, "m");
     }
@@ -295,7 +281,7 @@ mod tests {
         calls.announce_answered("r", text("x"));
         assert_eq!(calls.owed().collect::<Vec<_>>(), ["b", "a"]);
         assert!(calls.answer("r", Some(message("m")), text("y")).is_none());
-        let outcome = calls.begin("r", body(1)).unwrap();
+        let outcome = calls.begin("r", Token(1)).unwrap();
         assert!(matches!(outcome, Some(CallOutcome::Resolved { text, .. }) if text == "x"));
         assert!(calls.answer_of("r").is_none() && !calls.any_parked());
     }
@@ -306,8 +292,8 @@ mod tests {
         calls.announce("c");
         assert_eq!(calls.settled("c"), None);
         calls.announce("d");
-        calls.begin("d", body(1)).unwrap();
-        assert_eq!(calls.settled("d"), Some(body(1)));
+        calls.begin("d", Token(1)).unwrap();
+        assert_eq!(calls.settled("d"), Some(Waiter::new(Token(1))));
         assert_eq!(calls.settled("d"), None);
         assert!(!calls.any_owed() && !calls.any_parked());
     }
@@ -317,7 +303,7 @@ mod tests {
         let mut calls = BrowserCalls::default();
         calls.announce("a");
         calls.announce("b");
-        calls.begin("b", body(7)).unwrap();
+        calls.begin("b", Token(7)).unwrap();
         assert_eq!(calls.drain().len(), 1);
         assert!(!calls.any_owed());
     }
