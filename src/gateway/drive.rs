@@ -4,7 +4,6 @@
 //! never yields starts. First the browser's Tools are brought up to date, then the messages go in or the parked
 //! calls settle.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Gateway;
@@ -15,7 +14,7 @@ use super::run::Stage;
 use super::run::work::{Answer, PersonAnswer, Work};
 use super::thread::{Thread, live};
 use super::timer::{Timer, Waiter};
-use crate::tools::{Catalogue, STATE_TOOL, Tool};
+use crate::tools::{Catalogue, STATE_TOOL};
 
 /// The state Tool's definition for the model.
 const STATE_TOOL_DESCRIPTION: &str = "Update the shared application state. Top-level keys in state_updates replace \
@@ -96,10 +95,7 @@ impl Gateway {
         let Stage::Admitted(mut work) = std::mem::replace(&mut run.stage, Stage::Done) else {
             return None;
         };
-        let held = held_tools(thread);
-        if !held.is_empty() {
-            work.tools = work.tools.with(held);
-        }
+        hold_tools(thread, &mut work);
         let effect = sync_tools(thread_id, thread, &work);
         run.stage = Stage::Syncing(work);
         match effect {
@@ -223,15 +219,17 @@ pub enum ToolSync {
     Refused,
 }
 
-/// Tools of calls whose bodies are still to begin: the Host would find no body for them, and the answers that the browser
-/// has given would be lost. They go with the next run.
-fn held_tools(thread: &Thread) -> Vec<Arc<Tool>> {
+/// Keeps the Tools of calls whose bodies are still to begin: the Host would find no body for them, and the answers that
+/// the browser has given would be lost. They go with the next run.
+fn hold_tools(thread: &Thread, work: &mut Work) {
     let calls = thread.calls.without_body();
     let names = calls.filter_map(|call| thread.transcript.call(call));
-    let tools = names.filter_map(|(name, _)| thread.tools.get(name));
-    let mut held: Vec<Arc<Tool>> = tools.cloned().collect();
-    held.dedup_by(|a, b| a.name() == b.name());
-    held
+    let held: Vec<&str> = names.map(|(name, _)| name).collect();
+    if !held.is_empty() {
+        work.tools = work
+            .tools
+            .keeping(&thread.tools, |name| held.contains(&name));
+    }
 }
 
 /// The change of the agent's Tool set that a run needs, if any.

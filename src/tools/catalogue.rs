@@ -217,12 +217,19 @@ impl Catalogue {
         rest
     }
 
-    /// The set with these Tools as they are here, whatever it says of their names itself.
+    /// The set, in which the Tools of `previous` whose names are kept stay as they are there.
     #[must_use]
-    pub fn with(&self, kept: Vec<Arc<Tool>>) -> Self {
-        let is_kept = |tool: &Arc<Tool>| kept.iter().any(|kept| kept.name == tool.name);
+    pub fn keeping(&self, previous: &Self, is_kept: impl Fn(&str) -> bool) -> Self {
+        let of_kept_name = |tool: &&Arc<Tool>| is_kept(tool.name.as_str());
+        let kept: Vec<_> = previous
+            .tools
+            .iter()
+            .filter(of_kept_name)
+            .cloned()
+            .collect();
         let mut all = self.clone();
-        all.tools.retain(|tool| !is_kept(tool));
+        all.tools
+            .retain(|tool| kept.iter().all(|kept| kept.name != tool.name));
         all.tools.extend(kept);
         all
     }

@@ -216,3 +216,21 @@ fn a_repeated_tool_is_taken_over_unread() {
     );
     assert_eq!(twice.unwrap_err().code(), "DUPLICATE_FRONTEND_TOOL");
 }
+
+#[test]
+fn what_is_kept_stays_once_and_as_it_was() {
+    let before = catalogue(&[("a", "A", None), ("b", "B", None), ("c", "C", None)]).unwrap();
+    let after = catalogue(&[("d", "D", None), ("a", "another", None)]).unwrap();
+    let kept = after.keeping(&before, |name| ["a", "c", "a", "x"].contains(&name));
+    let described = |tool: &Tool| {
+        (
+            tool.name().as_str().to_owned(),
+            tool.description().to_owned(),
+        )
+    };
+    let all: Vec<_> = kept.iter().map(described).collect();
+    assert_eq!(
+        all,
+        [("d", "D"), ("a", "A"), ("c", "C")].map(|(name, text)| (name.into(), text.into()))
+    );
+}
